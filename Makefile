@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+#
+#   make            build/thaw
+#   make demo       record the bundled stalling server and say what is wrong with it
+#   make test       everything that can be checked on this machine
+#   make bench      thaw beside its peers; writes docs/overhead.md
+#   make fuzz       the parsers under libFuzzer, FUZZ_SECONDS each
+#   make install    PREFIX=/usr/local DESTDIR=
+#
+# Each folder of src/ becomes an archive; LAYERS says which archives a unit test links. A variant
+# (V=asan, V=tsan) is the same tree with other flags in a folder of its own.
+
+B ?= build
+V ?= release
+PREFIX ?= /usr/local
+CC ?= gcc
+CLANG ?= clang-16
+BPFTOOL ?= bpftool
+FUZZ_SECONDS ?= 60
+O := $(B)/$(V)
+
+CFLAGS_release := -O2 -g
+CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_tsan := -O1 -g -fsanitize=thread
+CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wno-unused-parameter \
+	-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -I$(B)/gen -fPIE $(CFLAGS_$(V))
+LDFLAGS += $(filter -fsanitize=%,$(CFLAGS_$(V)))
+LIBS := -lbpf -lelf -lzstd -lz -lpthread -lm
+
+VERSION := $(shell sed -n 's/^version //p' VERSION 2>/dev/null || echo 0)
+Q := @
+say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
+
+# The folders with C of their own, the ones further right first: the order in which they are linked.
+FOLDERS := cmd view model capture symbol store ring elf base
+SRCS := $(foreach d,$(FOLDERS),$(wildcard src/$(d)/*.c))
+BPF_SRCS := $(wildcard src/probe/*.bpf.c)
+ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
+SKELS := $(B)/gen/thaw.skel.h
+
+.PHONY: all setup demo test bench fuzz install clean lint format unit crash live workloads fuzzers
+.DELETE_ON_ERROR:
+.SECONDARY:
+all: $(B)/thaw
+
+$(B)/thaw: $(O)/thaw
+	$(Q)cp $< $@
+
+$(O)/thaw: $(ARCHIVES)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -pie -o $@ $(ARCHIVES) $(LIBS)
+
+# An archive holds a folder's objects.
+define archive
+$(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(wildcard src/$(1)/*.c))
+	$(call say,AR,$$@)
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach d,$(FOLDERS),$(eval $(call archive,$(d))))
+
+$(O)/obj/%.o: src/%.c | packages
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -DTHAW_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@
+-include $(patsubst src/%.c,$(O)/obj/%.d,$(SRCS))
+
+# Only what loads the probes waits for the skeleton.
+$(O)/obj/capture/%.o: $(SKELS)
+
+# BPF: one object per .bpf.c, linked into one skeleton. The object with the shared definitions comes
+# first: the linker of libbpf 1.1 loses the offsets of maps that it meets as externs first.
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 -Wall -Wextra -Werror \
+	-Wno-unused-parameter -Isrc -I/usr/include/$(shell uname -m)-linux-gnu
+$(B)/bpf/%.bpf.o: src/probe/%.bpf.c | packages
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+-include $(patsubst src/probe/%.bpf.c,$(B)/bpf/%.bpf.d,$(BPF_SRCS))
+$(B)/bpf/thaw.o: $(B)/bpf/state.bpf.o $(filter-out %/state.bpf.o,$(patsubst src/probe/%.bpf.c,$(B)/bpf/%.bpf.o,$(BPF_SRCS)))
+	$(Q)$(BPFTOOL) gen object $@ $^
+$(B)/gen/thaw.skel.h: $(B)/bpf/thaw.o
+	$(call say,SKEL,$@)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name thaw_bpf > $@.tmp && mv $@.tmp $@
+
+# Unit tests: test/unit/FOLDER/test_x.c links lib<FOLDER> and what LAYERS puts behind it.
+layers_of = $(1) $(shell sed -n 's/^$(1): *//p' LAYERS)
+libs_of = $(foreach d,$(FOLDERS),$(if $(filter $(d),$(call layers_of,$(1))),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a)))
+UNIT_SRCS := $(wildcard test/unit/*/test_*.c)
+UNIT_BINS := $(patsubst test/unit/%.c,$(O)/unit/%,$(UNIT_SRCS))
+.SECONDEXPANSION:
+$(O)/unit/%: test/unit/%.c $$(call libs_of,$$(firstword $$(subst /, ,$$*)))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -Itest -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^) -lcmocka $(LIBS)
+-include $(UNIT_BINS:=.d)
+unit: $(UNIT_BINS)
+
+# Fuzz targets: test/fuzz/FOLDER/fuzz_x.c, built with clang's libFuzzer (V=fuzz) or, as plain tests
+# over their corpus, with a driver of our own.
+FUZZ_SRCS := $(wildcard test/fuzz/*/fuzz_*.c)
+$(O)/fuzz/%: test/fuzz/%.c test/fuzz/main.c $$(call libs_of,$$(firstword $$(subst /, ,$$*)))
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -o $@ $(if $(filter fuzz,$(V)),-fsanitize=fuzzer,test/fuzz/main.c) \
+		$< $(LDFLAGS) $(filter %.a,$^) $(LIBS)
+fuzzers: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(FUZZ_SRCS))
+fuzz: setup
+	$(Q)$(MAKE) --no-print-directory V=fuzz CC=$(CLANG) fuzzers
+	$(Q)test/fuzz/run $(B)/fuzz/fuzz $(FUZZ_SECONDS)
+
+# Live tests in C: test/live/x.c, with kernel programs of their own in x.bpf.c where they need any.
+LIVE_BINS := $(patsubst test/live/%.c,$(O)/live/%,$(filter-out %.bpf.c,$(wildcard test/live/*.c)))
+$(B)/bpf/test/%.bpf.o: test/live/%.bpf.c | packages
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+$(B)/gen/nested.skel.h: $(B)/bpf/state.bpf.o $(B)/bpf/test/nested.bpf.o
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $(B)/bpf/test/nested.o $^
+	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/test/nested.o name nested_bpf > $@.tmp && mv $@.tmp $@
+$(O)/live/%: test/live/%.c $(SKELS) $(B)/gen/nested.skel.h $(O)/libring.a $(O)/libbase.a
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
+live: $(LIVE_BINS)
+
+# Programs with a known truth, and the demo's server.
+WORKLOADS := $(patsubst test/workload/%.c,$(B)/workload/%,$(wildcard test/workload/*.c))
+$(B)/workload/%: test/workload/%.c | packages
+	$(call say,WORK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter \
+		-D_GNU_SOURCE -fno-omit-frame-pointer -o $@ $< -lpthread -lm
+workloads: $(WORKLOADS)
+
+setup:
+	$(Q)tools/setup build test
+.PHONY: packages
+packages:
+	$(Q)tools/setup build
+
+demo: setup all workloads
+	$(Q)tools/demo $(B)
+
+test: setup
+	$(Q)test/run $(B)
+
+bench: setup all workloads
+	$(Q)tools/setup bench
+	$(Q)test/bench/run $(B)
+
+lint:
+	$(Q)for t in test/lint/*; do [ -x "$$t" ] && { "$$t" || exit 1; }; done
+
+format:
+	$(Q)clang-format -i $$(git ls-files 'src/*.[ch]' 'test/*.[ch]')
+
+install: all
+	install -D -m 755 $(B)/thaw $(DESTDIR)$(PREFIX)/bin/thaw
+	for m in docs/man/*.1; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man1/$$(basename $$m); done
+
+clean:
+	rm -rf $(B)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "base/cursor.h"
+
+const char *cur_str_ref(struct cursor *c, size_t *ret_len)
+{
+	uint64_t n = cur_varint(c);
+	const char *p;
+
+	if (n > SIZE_MAX / 2)
+		c->bad = true;
+	p = cur_bytes(c, (size_t)n);
+	*ret_len = p ? (size_t)n : 0;
+	return p;
+}
+
+void cur_str(struct cursor *c, char *out, size_t room)
+{
+	size_t n;
+	const char *p = cur_str_ref(c, &n);
+
+	if (!room)
+		return;
+	if (n > room - 1)
+		n = room - 1;
+	if (p)
+		memcpy(out, p, n);
+	out[n] = '\0';
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A streaming JSON writer. It places commas and escapes strings; bytes that are not UTF-8 (a thread
+ * may be named anything) become U+FFFD, so that the output is always valid JSON.
+ */
+#ifndef THAW_BASE_JSON_H
+#define THAW_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+	FILE *out;
+	bool need_comma;
+	int depth;
+};
+
+void json_init(struct json *j, FILE *out);
+/* key is NULL inside an array and at the top. */
+void json_obj(struct json *j, const char *key);
+void json_obj_end(struct json *j);
+void json_arr(struct json *j, const char *key);
+void json_arr_end(struct json *j);
+/* NULL is written as null. */
+void json_str(struct json *j, const char *key, const char *val);
+void json_u64(struct json *j, const char *key, uint64_t val);
+void json_i64(struct json *j, const char *key, int64_t val);
+void json_f64(struct json *j, const char *key, double val);
+void json_bool(struct json *j, const char *key, bool val);
+void json_null(struct json *j, const char *key);
+
+#endif

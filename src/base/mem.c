@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *p)
+{
+	if (!p) {
+		fputs("thaw: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+void *mem_alloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *mem_zalloc(size_t size)
+{
+	return checked(calloc(1, size ? size : 1));
+}
+
+void *mem_grow(void *p, size_t n, size_t size)
+{
+	if (size && n > SIZE_MAX / size)
+		return checked(NULL);
+	return checked(realloc(p, n && size ? n * size : 1));
+}
+
+char *mem_strdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *mem_strndup(const char *s, size_t n)
+{
+	return checked(strndup(s, n));
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocation that does not fail: a profiler that is out of memory has nothing useful left to do,
+ * and every size that comes from outside is bounded before it gets here.
+ */
+#ifndef THAW_BASE_MEM_H
+#define THAW_BASE_MEM_H
+
+#include <stddef.h>
+
+void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *mem_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *mem_grow(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
+char *mem_strdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *mem_strndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

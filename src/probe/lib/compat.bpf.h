@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Every difference between kernels, one block each, with the commit that made it. */
+#ifndef THAW_PROBE_COMPAT_H
+#define THAW_PROBE_COMPAT_H
+
+#include "probe/lib/state.bpf.h"
+
+/* include/linux/preempt.h; the layout has not changed since 2013. */
+#define PREEMPT_BITS 0xffu
+#define SOFTIRQ_SERVING 0x100u
+#define HARDIRQ_BITS 0xf0000u
+#define NMI_BITS 0xf00000u
+
+/*
+ * cgroup.ancestors[] replaced cgroup.ancestor_ids[] in 6.1: 7f203bc89eb6 "cgroup: Replace
+ * cgroup->ancestor_ids[] with ->ancestors[]".
+ */
+struct cgroup___ptrs {
+	struct cgroup *ancestors[1];
+} __attribute__((preserve_access_index));
+struct cgroup___ids {
+	__u64 ancestor_ids[1];
+} __attribute__((preserve_access_index));
+
+static __always_inline __u64 cgroup_ancestor_id(struct cgroup *c, int level)
+{
+	__u64 id = 0;
+
+	if (bpf_core_field_exists(struct cgroup___ptrs, ancestors)) {
+		__u32 off = bpf_core_field_offset(struct cgroup___ptrs, ancestors);
+		struct cgroup *up = NULL;
+
+		bpf_probe_read_kernel(&up, sizeof(up), (void *)c + off + level * 8);
+		if (up)
+			id = BPF_CORE_READ(up, kn, id);
+	} else if (bpf_core_field_exists(struct cgroup___ids, ancestor_ids)) {
+		__u32 off = bpf_core_field_offset(struct cgroup___ids, ancestor_ids);
+
+		bpf_probe_read_kernel(&id, sizeof(id), (void *)c + off + level * 8);
+	}
+	return id;
+}
+
+/*
+ * The preempt count of this CPU, which tells a task from an interrupt. It is a per-CPU variable
+ * whose address the loader cannot give us on kernels without CONFIG_KALLSYMS_ALL. But every task's
+ * cfs_rq points to its CPU's runqueue, another per-CPU variable, and BTF has the offsets of both
+ * within the per-CPU section: the collector passes them in. Where one of them is missing, the
+ * offset is 0 and the context unknown. (A variable of its own up to 6.1 and from 6.15, 46e8fff6d45f
+ * "x86/preempt: Move preempt count to percpu hot section"; a member of pcpu_hot in between,
+ * 64701838bf05 "x86/percpu: Move preempt_count next to current_task".)
+ */
+static __always_inline __u32 wake_context(struct ring_head *r)
+{
+	__u32 count = 0;
+
+	if (!preempt_count_off)
+		return WAKE_UNKNOWN;
+	if (!r->preempt_addr) {
+		struct task_struct *me = bpf_get_current_task_btf();
+
+		r->preempt_addr = (__u64)me->se.cfs_rq->rq - runqueues_off + preempt_count_off;
+	}
+	/* A tracepoint's program runs with preemption off: the low bits cannot be zero. */
+	if (bpf_probe_read_kernel(&count, sizeof(count), (void *)r->preempt_addr) ||
+	    !(count & PREEMPT_BITS))
+		return WAKE_UNKNOWN;
+	if (count & NMI_BITS)
+		return WAKE_NMI;
+	if (count & HARDIRQ_BITS)
+		return WAKE_HARDIRQ;
+	return count & SOFTIRQ_SERVING ? WAKE_SOFTIRQ : WAKE_TASK;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The kernel's types, as far as the probes look into them. The loader relocates every access to the
+ * running kernel (CO-RE), so order, size and the other members do not matter, and thaw builds on
+ * machines that have no BTF at all.
+ */
+#ifndef THAW_PROBE_KERNEL_H
+#define THAW_PROBE_KERNEL_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct rq {
+	unsigned int nr_running;
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	unsigned int flags;
+	int exit_code;
+	char comm[16];
+	unsigned int in_iowait : 1;
+	unsigned int __state;
+	struct sched_entity se;
+	struct css_set *cgroups;
+};
+
+#pragma clang attribute pop
+
+#endif

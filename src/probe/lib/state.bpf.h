@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the probes share: settings fixed at load time, the armed flag, the filter, the hints, and
+ * the maps. Defined in state.bpf.c. Array maps and global variables only: a lookup in them takes no
+ * lock.
+ */
+#ifndef THAW_PROBE_STATE_H
+#define THAW_PROBE_STATE_H
+
+#include "probe/lib/kernel.bpf.h"
+#include "wire/probe.h"
+#include "wire/ring.h"
+#include "wire/state.h"
+
+/* Settings (.rodata): the verifier sees them as constants. */
+extern const volatile __u64 ring_size;
+extern const volatile __u64 min_wait_ns;
+extern const volatile __u64 cgroup_id;
+extern const volatile __u32 cgroup_level;
+extern const volatile __u64 preempt_count_off; /* see compat.bpf.h */
+extern const volatile __u64 runqueues_off;
+extern const volatile bool scope_all;
+extern const volatile bool scope_inherit;
+extern const volatile bool waits_at_exit_tp;
+extern const volatile bool user_stacks;
+
+/* Every program reads this first. */
+extern __u32 armed;
+/* Part of every stack's id: the collector changes it to have all stacks sent again. */
+extern __u32 epoch;
+
+extern __u64 tid_bits[TID_WORDS];
+extern struct hint hints[HINT_SLOTS];
+
+struct scratch {
+	__u64 ip[PR_FRAMES_MAX + 1];
+};
+
+struct rings_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* one a CPU; set at load */
+	__type(key, __u32);
+	__uint(value_size, RING_HEAD + (64u << 20) + RING_SLACK); /* set at load */
+};
+extern struct rings_map rings SEC(".maps");
+
+struct sent_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT_SLOTS); /* times the number of CPUs; set at load */
+	__type(key, __u32);
+	__type(value, __u64);
+};
+extern struct sent_map sent SEC(".maps");
+
+struct scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NEST_MAX);
+	__type(key, __u32);
+	__type(value, struct scratch);
+};
+extern struct scratch_map scratches SEC(".maps");
+
+static __always_inline bool in_scope(__u32 tid)
+{
+	return scope_all || (tid_bits[(tid / 64) % TID_WORDS] >> (tid % 64) & 1);
+}
+
+static __always_inline void scope_add(__u32 tid)
+{
+	__sync_fetch_and_or(&tid_bits[(tid / 64) % TID_WORDS], 1ull << (tid % 64));
+}
+
+static __always_inline void scope_del(__u32 tid)
+{
+	__sync_fetch_and_and(&tid_bits[(tid / 64) % TID_WORDS], ~(1ull << (tid % 64)));
+}
+
+static __always_inline struct hint *hint_of(__u32 tid)
+{
+	return &hints[tid % HINT_SLOTS];
+}
+
+#endif

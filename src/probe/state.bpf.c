@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* The definitions behind lib/state.bpf.h. */
+#include "probe/lib/state.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u64 ring_size = 64u << 20;
+const volatile __u64 min_wait_ns = 50000;
+const volatile __u64 cgroup_id = 0;
+const volatile __u32 cgroup_level = 0;
+const volatile __u64 preempt_count_off = 0;
+const volatile __u64 runqueues_off = 0;
+const volatile bool scope_all = false;
+const volatile bool scope_inherit = true;
+const volatile bool waits_at_exit_tp = false;
+const volatile bool user_stacks = true;
+
+__u32 armed = 0;
+__u32 epoch = 0;
+__u64 tid_bits[TID_WORDS];
+struct hint hints[HINT_SLOTS];
+
+struct rings_map rings SEC(".maps");
+struct sent_map sent SEC(".maps");
+struct scratch_map scratches SEC(".maps");

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Threads that are born, change their program or name, and end; and the filter that follows them.
+ * The bit of a thread is set before the thread first runs and cleared in its last switch
+ * (sched.bpf.c).
+ */
+#include "probe/lib/compat.bpf.h"
+#include "probe/lib/emit.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline void emit_task(__u32 kind, struct task_struct *t, __u32 other, __u32 code)
+{
+	struct ring_head *r = ring_mine();
+	__u64 ts = bpf_ktime_get_ns();
+	struct pr_task *rec;
+
+	if (!r)
+		return;
+	rec = emit_begin(r, kind, sizeof(*rec), ts);
+	if (!rec)
+		return;
+	rec->tid = t->pid;
+	rec->pid = t->tgid;
+	rec->other = other;
+	rec->code = code;
+	bpf_probe_read_kernel(rec->comm, sizeof(rec->comm), t->comm);
+	emit_end(rec, kind, sizeof(*rec));
+}
+
+static __always_inline bool in_cgroup(struct cgroup *c)
+{
+	return BPF_CORE_READ(c, level) >= (int)cgroup_level &&
+	       cgroup_ancestor_id(c, cgroup_level) == cgroup_id;
+}
+
+static __always_inline bool child_in_scope(struct task_struct *parent, struct task_struct *child)
+{
+	/* clone3() can put a child into another cgroup than its parent's. */
+	if (cgroup_id)
+		return in_cgroup(BPF_CORE_READ(child, cgroups, dfl_cgrp));
+	return scope_inherit && in_scope(parent->pid);
+}
+
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(thaw_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (!armed)
+		return 0;
+	if (!scope_all && !child_in_scope(parent, child))
+		return 0;
+	/* Also in SCOPE_SYSTEM: the collector sees by it that a FORK record is on its way. */
+	scope_add(child->pid);
+	emit_task(PR_FORK, child, parent->pid, parent->tgid);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exec")
+int BPF_PROG(thaw_exec, struct task_struct *p, int old_pid)
+{
+	if (!armed || !in_scope(old_pid))
+		return 0;
+	/* A thread that calls exec takes over the tid of its process's leader. */
+	if (!scope_all && p->pid != old_pid)
+		scope_add(p->pid);
+	emit_task(PR_EXEC, p, old_pid, 0);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(thaw_exit, struct task_struct *p)
+{
+	if (armed && in_scope(p->pid))
+		emit_task(PR_EXIT, p, 0, p->exit_code);
+	return 0;
+}
+
+SEC("?tp_btf/task_rename")
+int BPF_PROG(thaw_rename, struct task_struct *t, const char *comm)
+{
+	struct ring_head *r;
+	struct pr_task *rec;
+
+	if (!armed || !in_scope(t->pid))
+		return 0;
+	r = ring_mine();
+	rec = r ? emit_begin(r, PR_RENAME, sizeof(*rec), bpf_ktime_get_ns()) : NULL;
+	if (!rec)
+		return 0;
+	rec->tid = t->pid;
+	rec->pid = t->tgid;
+	rec->other = 0;
+	rec->code = 0;
+	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), comm);
+	emit_end(rec, PR_RENAME, sizeof(*rec));
+	return 0;
+}
+
+SEC("?tp_btf/cgroup_attach_task")
+int BPF_PROG(thaw_cgroup_attach, struct cgroup *dst, const char *path, struct task_struct *t,
+	     bool threadgroup)
+{
+	bool in, was;
+
+	if (!armed)
+		return 0;
+	in = in_cgroup(dst);
+	was = in_scope(t->pid);
+	if (in == was)
+		return 0;
+	if (in)
+		scope_add(t->pid);
+	else
+		scope_del(t->pid);
+	emit_task(in ? PR_JOIN : PR_LEAVE, t, threadgroup, 0);
+	return 0;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The consumer's side of wire/ring.h. Records are handed out in place; released ones are zeroed
+ * before their space is given back, because a producer relies on a reserved record to start out as
+ * zeroes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ring/source.h"
+#include "wire/probe.h"
+#include "wire/ring.h"
+
+struct bpf_source {
+	struct source base;
+	struct ring_head *head;
+	uint8_t *data;
+	uint64_t size;
+	uint64_t seen; /* handed out up to here */
+	uint64_t done; /* released up to here */
+};
+
+static uint64_t *at(const struct bpf_source *b, uint64_t pos)
+{
+	return (uint64_t *)(b->data + (pos & (b->size - 8)));
+}
+
+static void pull(struct source *s, record_vec *out)
+{
+	struct bpf_source *b = (struct bpf_source *)s;
+	uint64_t prod = __atomic_load_n(&b->head->prod, __ATOMIC_ACQUIRE);
+
+	while (b->seen < prod) {
+		const uint64_t *rec = at(b, b->seen);
+		uint64_t hdr = __atomic_load_n(rec, __ATOMIC_ACQUIRE);
+
+		if (!hdr)
+			break; /* reserved, but not committed yet */
+		vec_push(out, (struct record){.ts = ((const struct pr_hdr *)rec)->ts,
+					      .pos = b->seen,
+					      .data = rec,
+					      .cpu = s->cpu,
+					      .type = RECORD_PROBE});
+		b->seen += PR_LEN(hdr);
+	}
+}
+
+static void release(struct source *s, uint64_t pos)
+{
+	struct bpf_source *b = (struct bpf_source *)s;
+
+	if (pos > b->seen)
+		pos = b->seen;
+	while (b->done < pos) {
+		uint64_t *rec = at(b, b->done);
+		uint32_t len = PR_LEN(__atomic_load_n(rec, __ATOMIC_RELAXED));
+
+		memset(rec, 0, len);
+		b->done += len;
+	}
+	__atomic_store_n(&b->head->cons, b->done, __ATOMIC_RELEASE);
+}
+
+static void close_bpf(struct source *s)
+{
+	free(s);
+}
+
+static const struct source_ops bpf_ops = {.pull = pull, .release = release, .close = close_bpf};
+
+struct source *source_bpf_new(void *ring, uint64_t size, uint16_t cpu)
+{
+	struct bpf_source *b = mem_zalloc(sizeof(*b));
+
+	b->base = (struct source){.ops = &bpf_ops, .cpu = cpu};
+	b->head = ring;
+	b->data = (uint8_t *)ring + RING_HEAD;
+	b->size = size;
+	b->seen = b->done = __atomic_load_n(&b->head->cons, __ATOMIC_ACQUIRE);
+	return &b->base;
+}
+
+uint64_t source_bpf_fill(const struct source *s)
+{
+	const struct bpf_source *b = (const struct bpf_source *)s;
+
+	return __atomic_load_n(&b->head->prod, __ATOMIC_RELAXED) - b->done;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "ring/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct lane {
+	struct source *src;
+	record_vec q;
+	size_t head; /* passed on up to here */
+};
+
+struct order {
+	struct lane *lanes;
+	size_t n;
+	size_t *heap; /* lanes with something to pass on, by the time of their head */
+	size_t heap_n;
+	uint64_t window_ns;
+	uint64_t last_ts;
+	uint64_t late;
+};
+
+struct order *order_new(struct source **sources, size_t n, uint64_t window_ns)
+{
+	struct order *o = mem_zalloc(sizeof(*o));
+
+	o->lanes = mem_zalloc(n * sizeof(*o->lanes));
+	o->heap = mem_zalloc(n * sizeof(*o->heap));
+	o->n = n;
+	o->window_ns = window_ns;
+	for (size_t i = 0; i < n; i++)
+		o->lanes[i].src = sources[i];
+	return o;
+}
+
+void order_free(struct order *o)
+{
+	if (!o)
+		return;
+	for (size_t i = 0; i < o->n; i++)
+		vec_done(&o->lanes[i].q);
+	free(o->lanes);
+	free(o->heap);
+	free(o);
+}
+
+/* Puts what has just been pulled in its place; equal times keep the order of the source. */
+static void sort_tail(struct lane *l, size_t from)
+{
+	for (size_t i = from; i < l->q.n; i++) {
+		struct record rec = l->q.v[i];
+		size_t j = i;
+
+		while (j > l->head && l->q.v[j - 1].ts > rec.ts) {
+			l->q.v[j] = l->q.v[j - 1];
+			j--;
+		}
+		l->q.v[j] = rec;
+	}
+}
+
+static uint64_t head_ts(const struct order *o, size_t lane)
+{
+	const struct lane *l = &o->lanes[lane];
+
+	return l->q.v[l->head].ts;
+}
+
+static void sift_down(struct order *o, size_t i)
+{
+	size_t lane = o->heap[i];
+	uint64_t ts = head_ts(o, lane);
+
+	for (;;) {
+		size_t kid = 2 * i + 1;
+
+		if (kid >= o->heap_n)
+			break;
+		if (kid + 1 < o->heap_n && head_ts(o, o->heap[kid + 1]) < head_ts(o, o->heap[kid]))
+			kid++;
+		if (head_ts(o, o->heap[kid]) >= ts)
+			break;
+		o->heap[i] = o->heap[kid];
+		i = kid;
+	}
+	o->heap[i] = lane;
+}
+
+/* The earliest head of all lanes but the first of the heap. */
+static uint64_t second_ts(const struct order *o)
+{
+	uint64_t ts = UINT64_MAX;
+
+	for (size_t i = 1; i < o->heap_n && i < 3; i++)
+		if (head_ts(o, o->heap[i]) < ts)
+			ts = head_ts(o, o->heap[i]);
+	return ts;
+}
+
+static void merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
+{
+	o->heap_n = 0;
+	for (size_t i = 0; i < o->n; i++)
+		if (o->lanes[i].head < o->lanes[i].q.n)
+			o->heap[o->heap_n++] = i;
+	for (size_t i = o->heap_n / 2; i-- > 0;)
+		sift_down(o, i);
+	while (o->heap_n) {
+		struct lane *l = &o->lanes[o->heap[0]];
+		uint64_t until = second_ts(o);
+
+		if (l->q.v[l->head].ts >= horizon)
+			return;
+		do {
+			const struct record *rec = &l->q.v[l->head++];
+
+			if (rec->ts < o->last_ts)
+				o->late++;
+			else
+				o->last_ts = rec->ts;
+			fn(ctx, rec);
+		} while (l->head < l->q.n && l->q.v[l->head].ts <= until &&
+			 l->q.v[l->head].ts < horizon);
+		if (l->head == l->q.n)
+			o->heap[0] = o->heap[--o->heap_n];
+		if (o->heap_n)
+			sift_down(o, 0);
+	}
+}
+
+/* Gives back the space up to the first record that has not been passed on. */
+static void release(struct lane *l)
+{
+	uint64_t pos = SOURCE_ALL;
+
+	for (size_t i = l->head; i < l->q.n; i++)
+		if (l->q.v[i].pos < pos)
+			pos = l->q.v[i].pos;
+	source_release(l->src, pos);
+	if (l->head < l->q.n)
+		memmove(l->q.v, l->q.v + l->head, (l->q.n - l->head) * sizeof(*l->q.v));
+	l->q.n -= l->head;
+	l->head = 0;
+}
+
+static void run(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		struct lane *l = &o->lanes[i];
+		size_t from = l->q.n;
+
+		source_pull(l->src, &l->q);
+		sort_tail(l, from);
+	}
+	merge(o, horizon, fn, ctx);
+	for (size_t i = 0; i < o->n; i++)
+		release(&o->lanes[i]);
+}
+
+void order_run(struct order *o, uint64_t now_ns, order_fn *fn, void *ctx)
+{
+	run(o, now_ns > o->window_ns ? now_ns - o->window_ns : 0, fn, ctx);
+}
+
+void order_drain(struct order *o, order_fn *fn, void *ctx)
+{
+	run(o, UINT64_MAX, fn, ctx);
+}
+
+uint64_t order_late(const struct order *o)
+{
+	return o->late;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where records come from: one pull interface over all transports.
+ *
+ * source_pull() hands out the records that are complete by now, in the order in which the transport
+ * holds them. Their memory stays valid until source_release() says up to which position they are
+ * done with (SOURCE_ALL: all that were handed out). Nobody wakes the consumer: it polls.
+ */
+#ifndef THAW_RING_SOURCE_H
+#define THAW_RING_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+enum record_type {
+	RECORD_PROBE, /* a struct pr_* of wire/probe.h */
+	RECORD_PERF,  /* a struct perf_event_header and its body */
+};
+
+struct record {
+	uint64_t ts;
+	uint64_t pos; /* in its source; grows */
+	const void *data;
+	uint16_t cpu;
+	uint8_t type;
+};
+
+typedef VEC(struct record) record_vec;
+
+#define SOURCE_ALL UINT64_MAX
+
+struct source;
+
+struct source_ops {
+	void (*pull)(struct source *s, record_vec *out);
+	void (*release)(struct source *s, uint64_t pos);
+	void (*close)(struct source *s);
+};
+
+struct source {
+	const struct source_ops *ops;
+	uint16_t cpu;
+};
+
+static inline void source_pull(struct source *s, record_vec *out)
+{
+	s->ops->pull(s, out);
+}
+
+static inline void source_release(struct source *s, uint64_t pos)
+{
+	s->ops->release(s, pos);
+}
+
+static inline void source_close(struct source *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+/* A BPF ring of wire/ring.h in memory that somebody else maps and unmaps. */
+struct source *source_bpf_new(void *ring, uint64_t size, uint16_t cpu);
+/* How full it is, in bytes. */
+uint64_t source_bpf_fill(const struct source *s);
+
+/*
+ * The mmap buffer of a perf event with sample_id_all and PERF_SAMPLE_TID|TIME|CPU. Takes over fd,
+ * also on failure. *ret_lost of source_perf_lost() counts records that the kernel dropped.
+ */
+int source_perf_open(int fd, size_t pages, uint16_t cpu, struct source **ret);
+uint64_t source_perf_lost(const struct source *s);
+
+#endif

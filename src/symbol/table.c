@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From a pile of symbols to disjoint ranges:
+ *
+ * 1. Sort by address. Symbols at one address are aliases: one name stays, with the longest range.
+ * It is the one that a person would have written: a function before a label, an exported name
+ * before a local one, one without leading underscores, a short one ("write" rather than
+ * "__libc_write").
+ * 2. A symbol that is no more than a label (not a function, or without a size) and lies inside a
+ *    function of known size is dropped: loops in assembler code must not cut functions up. Outside,
+ * a symbol without a size ends at the next symbol, or after a limit.
+ * 3. Where ranges still overlap, the one that begins last wins: an inner function takes its part,
+ * and behind its end the outer one goes on.
+ *
+ * What no range covers has no name. On a stripped library the nearest symbol below an address is
+ * usually the wrong function, and no name is better than a wrong one.
+ */
+#include "symbol/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/symbol.h"
+
+struct symbols *table_new(struct buf *names)
+{
+	struct symbols *s = mem_zalloc(sizeof(*s));
+
+	/* Names go to terminals: an escape sequence in a hostile file must not get there. */
+	for (size_t i = 0; i < names->len; i++)
+		if ((names->p[i] && names->p[i] < 0x20) || names->p[i] == 0x7f)
+			names->p[i] = '?';
+	s->names = *names;
+	*names = (struct buf){0};
+	(void)buf_cstr(&s->names);
+	return s;
+}
+
+void table_add(struct symbols *s, const struct table_sym *sym)
+{
+	char *name = (char *)s->names.p + sym->name;
+	size_t left = s->names.len - sym->name;
+
+	if (!*name)
+		return;
+	if (left > TABLE_NAME_MAX && !memchr(name, 0, TABLE_NAME_MAX))
+		name[TABLE_NAME_MAX - 1] = '\0';
+	vec_push(&s->syms, *sym);
+}
+
+static const char *name_of(const struct symbols *s, const struct table_sym *sym)
+{
+	return (const char *)s->names.p + sym->name;
+}
+
+/* Negative if a is the better name. */
+static int compare_names(const char *a, const char *b)
+{
+	size_t a_len, b_len;
+
+	if ((*a == '_') != (*b == '_'))
+		return *a == '_' ? 1 : -1;
+	a_len = strlen(a);
+	b_len = strlen(b);
+	if (a_len != b_len)
+		return a_len < b_len ? -1 : 1;
+	return strcmp(a, b);
+}
+
+static bool better(const struct symbols *s, const struct table_sym *a, const struct table_sym *b)
+{
+	if (a->is_func != b->is_func)
+		return a->is_func;
+	if (a->exported != b->exported)
+		return a->exported;
+	return compare_names(name_of(s, a), name_of(s, b)) < 0;
+}
+
+static int by_begin(const void *va, const void *vb)
+{
+	const struct table_sym *a = va, *b = vb;
+
+	return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static void merge_aliases(struct symbols *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->syms.n; i++) {
+		struct table_sym *sym = &s->syms.v[i], *last = kept ? &s->syms.v[kept - 1] : NULL;
+		uint64_t end;
+
+		if (!last || last->begin != sym->begin) {
+			s->syms.v[kept++] = *sym;
+			continue;
+		}
+		end = last->end > sym->end ? last->end : sym->end;
+		if (better(s, sym, last))
+			*last = *sym;
+		last->end = end;
+	}
+	s->syms.n = kept;
+}
+
+static void settle_labels(struct symbols *s, uint64_t sizeless_max)
+{
+	size_t kept = 0;
+	uint64_t covered = 0;
+
+	for (size_t i = 0; i < s->syms.n; i++) {
+		struct table_sym sym = s->syms.v[i];
+		bool sizeless = sym.begin == sym.end;
+
+		if ((sizeless || !sym.is_func) && sym.begin < covered)
+			continue;
+		if (sizeless) {
+			uint64_t room = UINT64_MAX - sym.begin;
+
+			sym.end += room < sizeless_max ? room : sizeless_max;
+			if (i + 1 < s->syms.n && s->syms.v[i + 1].begin < sym.end)
+				sym.end = s->syms.v[i + 1].begin;
+		} else if (sym.is_func && sym.end > covered) {
+			covered = sym.end;
+		}
+		s->syms.v[kept++] = sym;
+	}
+	s->syms.n = kept;
+}
+
+static void emit(struct symbols *s, uint64_t begin, uint64_t end, uint32_t sym)
+{
+	struct table_range r = {.begin = begin, .end = end, .sym = sym};
+
+	if (begin < end)
+		vec_push(&s->ranges, r);
+}
+
+/* `open` holds the symbols that began before `at` and may not have ended, the last one on top. */
+static void flatten(struct symbols *s)
+{
+	VEC(uint32_t) open = {0};
+	uint64_t at = 0;
+
+	for (size_t i = 0; i <= s->syms.n; i++) {
+		uint64_t next = i < s->syms.n ? s->syms.v[i].begin : UINT64_MAX;
+
+		while (open.n) {
+			uint32_t top = open.v[open.n - 1];
+			uint64_t end = s->syms.v[top].end;
+
+			emit(s, at, end < next ? end : next, top);
+			if (end > next)
+				break;
+			at = end > at ? end : at;
+			open.n--;
+		}
+		at = next;
+		if (i < s->syms.n)
+			vec_push(&open, (uint32_t)i);
+	}
+	vec_done(&open);
+}
+
+void table_build(struct symbols *s, uint64_t sizeless_max)
+{
+	if (s->syms.n)
+		qsort(s->syms.v, s->syms.n, sizeof(*s->syms.v), by_begin);
+	merge_aliases(s);
+	settle_labels(s, sizeless_max);
+	flatten(s);
+}
+
+void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	buf_done(&s->names);
+	vec_done(&s->syms);
+	vec_done(&s->ranges);
+	free(s);
+}
+
+size_t symbols_count(const struct symbols *s)
+{
+	return s->syms.n;
+}
+
+const char *symbols_find(const struct symbols *s, uint64_t offset, uint64_t *ret_distance)
+{
+	size_t lo = 0, hi = s->ranges.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->ranges.v[mid].end <= offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == s->ranges.n || offset < s->ranges.v[lo].begin)
+		return NULL;
+	if (ret_distance)
+		*ret_distance = offset - s->syms.v[s->ranges.v[lo].sym].begin;
+	return name_of(s, &s->syms.v[s->ranges.v[lo].sym]);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every kind of symbol table becomes. A loader gives the names as one piece of memory and adds
+ * ranges; table_build() settles aliases and overlaps, once, so that a lookup is a plain binary
+ * search over disjoint ranges. Private to symbol/.
+ */
+#ifndef THAW_SYMBOL_TABLE_H
+#define THAW_SYMBOL_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+
+/* A symbol without a size names what follows it up to the next symbol, but no more than this. */
+#define TABLE_SIZELESS_MAX 4096u
+
+/* A longer name is cut: it can only be hostile, or of no use on a screen. */
+#define TABLE_NAME_MAX 4096u
+
+struct table_sym {
+	uint64_t begin;
+	uint64_t end; /* begin == end: the size is not known */
+	uint32_t name;
+	bool is_func;  /* known to be a function, not just a label */
+	bool exported; /* global or weak */
+};
+
+struct table_range {
+	uint64_t begin, end;
+	uint32_t sym;
+};
+
+struct symbols {
+	struct buf names; /* terminated, without control characters */
+	VEC(struct table_sym) syms;
+	VEC(struct table_range) ranges; /* sorted, disjoint */
+};
+
+/* Takes the names over (and leaves an empty buffer). Every offset given later must lie within. */
+struct symbols *table_new(struct buf *names);
+void table_add(struct symbols *s, const struct table_sym *sym);
+/* sizeless_max: how far a symbol without a size may reach. */
+void table_build(struct symbols *s, uint64_t sizeless_max);
+
+/* Kernel symbols from the text of /proc/kallsyms, which becomes the table's. */
+int kallsyms_parse(struct buf *text, struct symbols **ret);
+
+/*
+ * Opens a regular file, and nothing else, whatever the path leads to; see file.c. The path is one
+ * inside the root of `pid` unless that is 0; -ESRCH if that root cannot be reached.
+ */
+int file_open(const char *path, uint32_t pid, int *ret_fd);
+
+#endif

@@ -65,7 +65,7 @@ $(O)/obj/%.o: src/%.c | packages
 -include $(patsubst src/%.c,$(O)/obj/%.d,$(SRCS))
 
 # Only what loads the probes waits for the skeleton.
-$(O)/obj/capture/%.o: $(SKELS)
+$(O)/obj/capture/engine_bpf.o: $(SKELS)
 
 # BPF: one object per .bpf.c, linked into one skeleton. The object with the shared definitions comes
 # first: the linker of libbpf 1.1 loses the offsets of maps that it meets as externs first.

@@ -8,14 +8,14 @@
 #include "wire/state.h"
 
 enum event_kind {
-#define EVENT(id, UPPER, lower, words) EV_##UPPER = id,
+#define EVENT(id, UPPER, lower, text, words) EV_##UPPER = id,
 #define FIELD(UPPER, lower, id, name, ctype, codec)
 #define EVENT_END(UPPER, lower)
 #include "wire/event.def"
 	EV_KINDS,
 };
 
-#define EVENT(id, UPPER, lower, words) struct ev_##lower {
+#define EVENT(id, UPPER, lower, text, words) struct ev_##lower {
 #define FIELD(UPPER, lower, id, name, ctype, codec) ctype name;
 #define EVENT_END(UPPER, lower)                                                                    \
 	}                                                                                          \
@@ -27,7 +27,7 @@ struct event {
 	uint16_t kind;
 	uint16_t cpu;
 	union {
-#define EVENT(id, UPPER, lower, words) struct ev_##lower lower;
+#define EVENT(id, UPPER, lower, text, words) struct ev_##lower lower;
 #define FIELD(UPPER, lower, id, name, ctype, codec)
 #define EVENT_END(UPPER, lower)
 #include "wire/event.def"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/* Appending to a capture: see append.h. */
+#include "store/append.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/err.h"
+#include "base/units.h"
+
+/*
+ * By measurement, on a switch and its waking with jittered times: level -1 writes 8.6 bytes in 18
+ * ns, 1 writes 5.9 in 20, 3 writes 6.1 in 60. Below 1 there is no entropy coding, which is all that
+ * these columns need; above it the time goes into searching for repetitions that they do not have.
+ */
+enum { ZSTD_LEVEL = 1 };
+
+void chunk_free(struct chunk *c)
+{
+	if (!c)
+		return;
+	buf_done(&c->raw);
+	free(c);
+}
+
+static int write_at(int fd, const void *p, size_t n, uint64_t offset)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t done = pwrite(fd, at, n, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return err_set(done ? -errno : -EIO, "writing at byte %llu: %s",
+				       (unsigned long long)offset, strerror(done ? errno : EIO));
+		at += done;
+		offset += (uint64_t)done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static uint64_t real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+int append_init(struct append *a, int fd)
+{
+	struct file_head h = {0};
+	uint64_t before, after;
+	int rc;
+
+	*a = (struct append){.fd = fd};
+	if (getrandom(&a->salt, sizeof(a->salt), 0) != sizeof(a->salt))
+		a->salt = clock_mono_ns() ^ ((uint64_t)getpid() << 40);
+	h.salt = a->salt;
+	before = clock_mono_ns();
+	h.start_unix_ns = real_ns();
+	after = clock_mono_ns();
+	h.start_mono_ns = before + (after - before) / 2;
+	file_head_seal(&h);
+	rc = write_at(fd, &h, sizeof(h), 0);
+	if (rc) {
+		append_done(a);
+		return rc;
+	}
+	a->offset = sizeof(h);
+	a->zstd = ZSTD_createCCtx();
+	if (!a->zstd) {
+		append_done(a);
+		return err_set(-ENOMEM, "no memory for the compressor");
+	}
+	return 0;
+}
+
+void append_done(struct append *a)
+{
+	ZSTD_freeCCtx(a->zstd);
+	buf_done(&a->out);
+	vec_done(&a->index.list);
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+}
+
+/* Header and payload in a->out. */
+static void build(struct append *a, const struct chunk *c, bool compress)
+{
+	size_t n = c->raw.len, room = ZSTD_compressBound(n), stored = n;
+	struct chunk_head h = {.type = c->type,
+			       .seq = a->seq,
+			       .ts_min = c->ts_min,
+			       .ts_max = c->ts_max,
+			       .salt = a->salt,
+			       .items = c->items};
+
+	buf_clear(&a->out);
+	buf_reserve(&a->out, HEAD_BYTES + room);
+	if (compress) {
+		stored = ZSTD_compressCCtx(a->zstd, a->out.p + HEAD_BYTES, room, c->raw.p, n,
+					   ZSTD_LEVEL);
+		if (!ZSTD_isError(stored) && stored < n && chunk_sizes_ok(CHUNK_ZSTD, stored, n))
+			h.flags = CHUNK_ZSTD;
+	}
+	if (!h.flags) {
+		stored = n;
+		if (n)
+			memcpy(a->out.p + HEAD_BYTES, c->raw.p, n);
+	}
+	h.stored = (uint32_t)stored;
+	h.raw = (uint32_t)n;
+	h.payload_crc = format_crc(a->out.p + HEAD_BYTES, stored);
+	chunk_head_seal(&h);
+	memcpy(a->out.p, &h, sizeof(h));
+	a->out.len = HEAD_BYTES + stored;
+}
+
+static int append(struct append *a, const struct chunk *c, bool compress)
+{
+	int rc;
+
+	if (c->raw.len > RAW_MAX)
+		return err_set(-EFBIG, "a chunk of %zu bytes is more than a reader takes",
+			       c->raw.len);
+	build(a, c, compress);
+	rc = write_at(a->fd, a->out.p, a->out.len, a->offset);
+	if (rc) {
+		/* A torn chunk would cost the reader nothing, but it takes room that END needs. */
+		if (ftruncate(a->fd, (off_t)a->offset))
+			return err_add(rc, "a torn chunk remains");
+		return rc;
+	}
+	vec_push(&a->index.list, (struct index_entry){.offset = a->offset,
+						      .bytes = a->out.len,
+						      .ts_min = c->ts_min,
+						      .ts_max = c->ts_max,
+						      .seq = a->seq,
+						      .items = c->items,
+						      .type = c->type});
+	a->offset += a->out.len;
+	a->seq++;
+	return 0;
+}
+
+int append_chunk(struct append *a, const struct chunk *c)
+{
+	int rc = append(a, c, true);
+
+	for (unsigned k = 0; k < EV_KINDS && !rc; k++)
+		a->counts[k] += c->counts[k];
+	return rc;
+}
+
+static int append_end(struct append *a, enum end_reason reason, uint64_t index_offset)
+{
+	struct chunk c = {.type = CHUNK_END};
+	struct totals t = {.reason = reason};
+	struct end_trailer trailer = {.index_offset = index_offset, .magic = END_MAGIC};
+	int rc;
+
+	for (unsigned k = 0; k < EV_KINDS; k++) {
+		t.counts[k] = a->counts[k];
+		t.events += a->counts[k];
+	}
+	totals_put(&c.raw, &t);
+	trailer.end_bytes = (uint32_t)(HEAD_BYTES + c.raw.len + sizeof(trailer));
+	buf_put(&c.raw, &trailer, sizeof(trailer));
+	/* Not compressed: the trailer must be the last bytes of the file, as they are. */
+	rc = append(a, &c, false);
+	buf_done(&c.raw);
+	return rc;
+}
+
+int append_seal(struct append *a, enum end_reason reason)
+{
+	struct chunk index = {.type = CHUNK_INDEX, .items = (uint32_t)a->index.list.n};
+	uint64_t start = a->offset;
+	int rc;
+
+	index_put(&index.raw, &a->index, HEAD_BYTES);
+	rc = append(a, &index, true);
+	buf_done(&index.raw);
+	if (!rc)
+		rc = append_end(a, reason, start);
+	if (!rc)
+		return 0;
+	if (ftruncate(a->fd, (off_t)start))
+		return rc;
+	if (a->offset > start) {
+		a->offset = start;
+		a->seq--;
+	}
+	return append_end(a, reason, 0);
+}

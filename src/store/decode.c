@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/* Columns to events: see decode.h, and docs/format.md for the bytes. */
+#include "store/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "store/format.h"
+
+enum { COLUMNS_MAX = 4096 };
+
+struct head {
+	uint64_t kind, field, len;
+	uint8_t codec;
+};
+
+static struct decoder_column *find_column(struct decoder *d, const struct head *h)
+{
+	if (h->kind == 0 && h->field == COMMON_KIND && h->codec == CODEC_VARINT)
+		return &d->kind;
+	if (h->kind == 0 && h->field == COMMON_CPU && h->codec == CODEC_VARINT)
+		return &d->cpu;
+	if (h->kind == 0 && h->field == COMMON_TS && h->codec == CODEC_STEP)
+		return &d->ts;
+	if (!kind_known(h->kind))
+		return NULL;
+	for (unsigned i = kinds[h->kind].first; i < kinds[h->kind].end; i++)
+		if (columns[i].field == h->field)
+			return columns[i].codec == h->codec ? &d->cols[i] : NULL;
+	return NULL;
+}
+
+static bool read_dict(struct decoder *d, struct decoder_column *c, struct cursor *bytes)
+{
+	uint64_t n = cur_varint(bytes);
+
+	/* Each takes a byte at least: the bound on what a file can make us allocate. */
+	if (n > cur_left(bytes))
+		return false;
+	if (d->dict_room - d->dict_n < n) {
+		d->dict_room = 2 * (d->dict_n + (size_t)n);
+		d->dict = mem_grow(d->dict, d->dict_room, sizeof(*d->dict));
+	}
+	c->dict_first = d->dict_n;
+	c->dict_n = (size_t)n;
+	for (uint64_t i = 0; i < n; i++)
+		d->dict[d->dict_n++] = cur_varint(bytes);
+	return cur_ok(bytes);
+}
+
+static bool read_column(struct decoder *d, struct decoder_column *c, const struct head *h,
+			struct cursor bytes, size_t n)
+{
+	c->present = true;
+	if (h->codec == CODEC_STRING) {
+		c->text = bytes;
+		buf_reserve(&d->text, bytes.len + 1);
+		d->text.len += bytes.len + 1; /* room for all; see take_text() */
+		return true;
+	}
+	if (h->codec == CODEC_DICT || h->codec == CODEC_NEXT) {
+		if (!read_dict(d, c, &bytes))
+			return false;
+		bytes = cur_take(&bytes, cur_left(&bytes));
+	}
+	return unpack_init(&c->values, bytes, n);
+}
+
+static void count_kinds(struct unpack kind, uint64_t n, size_t *counts)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t k = unpack_next(&kind);
+
+		if (k < EV_KINDS)
+			counts[k]++;
+	}
+}
+
+static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
+{
+	struct cursor heads = *c;
+	size_t counts[EV_KINDS] = {0};
+
+	for (uint64_t i = 0; i < n_columns; i++) {
+		cur_varint(c);
+		cur_varint(c);
+		cur_u8(c);
+		cur_varint(c);
+	}
+	for (uint64_t i = 0; i < n_columns && cur_ok(c); i++) {
+		struct head h = {.kind = cur_varint(&heads), .field = cur_varint(&heads)};
+		struct decoder_column *col;
+		struct cursor bytes;
+
+		h.codec = cur_u8(&heads);
+		h.len = cur_varint(&heads);
+		bytes = cur_take(c, (size_t)h.len);
+		col = find_column(d, &h);
+		if (!cur_ok(c) || !col)
+			continue;
+		if (col->present || !read_column(d, col, &h, bytes,
+						 (size_t)(h.kind ? counts[h.kind] : d->n_events)))
+			return err_set(-EBADMSG, "column %u of event %u is malformed",
+				       (unsigned)h.field, (unsigned)h.kind);
+		if (col == &d->kind)
+			count_kinds(col->values, d->n_events, counts);
+	}
+	if (!cur_ok(c))
+		return err_set(-EBADMSG, "the list of columns is malformed");
+	if (!d->kind.present)
+		return err_set(-EBADMSG, "the kinds of the events are missing");
+	return 0;
+}
+
+int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t ts_min)
+{
+	struct cursor c = cur_init(payload, len);
+	uint64_t n_columns;
+	int rc;
+
+	d->kind = d->cpu = d->ts = (struct decoder_column){0};
+	memset(d->cols, 0, sizeof(d->cols));
+	d->dict_n = 0;
+	buf_clear(&d->text);
+	if (d->n_running)
+		memset(d->running, 0, d->n_running * sizeof(*d->running));
+	d->at = 0;
+	d->ts_now = ts_min;
+	d->bad = false;
+	d->n_events = cur_varint(&c);
+	n_columns = cur_varint(&c);
+	if (!cur_ok(&c) || d->n_events > EVENTS_PER_CHUNK_MAX || n_columns > COLUMNS_MAX)
+		rc = err_set(-EBADMSG, "its head is malformed");
+	else
+		rc = read_columns(d, &c, n_columns);
+	if (rc)
+		d->n_events = 0;
+	return rc;
+}
+
+static uint32_t *running_on(struct decoder *d, uint16_t cpu)
+{
+	size_t n = (size_t)cpu + 1;
+
+	if (cpu < d->n_running)
+		return &d->running[cpu];
+	d->running = mem_grow(d->running, n, sizeof(*d->running));
+	memset(d->running + d->n_running, 0, (n - d->n_running) * sizeof(*d->running));
+	d->n_running = n;
+	return &d->running[cpu];
+}
+
+/* The buffer has room for all strings of the chunk, so that it does not move while it fills. */
+static const char *take_text(struct decoder *d, struct decoder_column *c)
+{
+	size_t n;
+	const char *s = cur_str_ref(&c->text, &n);
+	char *out = (char *)d->text.p + d->text.len;
+
+	if (!s) {
+		d->bad = true;
+		return "";
+	}
+	memcpy(out, s, n);
+	out[n] = '\0';
+	d->text.len += n + 1;
+	return out;
+}
+
+static inline uint64_t take_dict(struct decoder *d, struct decoder_column *c)
+{
+	uint64_t i = unpack_next(&c->values);
+
+	if (i < c->dict_n)
+		return d->dict[c->dict_first + i];
+	d->bad = true;
+	return 0;
+}
+
+/* As in the encoder, codec and size are constants to the compiler. */
+static inline __attribute__((always_inline)) void take_field(struct decoder *d, unsigned column,
+							     unsigned codec, unsigned size,
+							     void *at, uint16_t cpu)
+{
+	struct decoder_column *c = &d->cols[column];
+	uint64_t v = 0;
+
+	if (codec == CODEC_STRING) {
+		const char *s = c->present ? take_text(d, c) : "";
+
+		memcpy(at, &s, sizeof(s));
+		return;
+	}
+	if (c->present) {
+		switch (codec) {
+		case CODEC_DELTA:
+			v = c->prev += (uint64_t)unzigzag(unpack_next(&c->values));
+			break;
+		case CODEC_DICT:
+		case CODEC_NEXT:
+			v = take_dict(d, c);
+			break;
+		case CODEC_RUNNING:
+			v = *running_on(d, cpu) + (uint64_t)unzigzag(unpack_next(&c->values));
+			break;
+		default:
+			v = unpack_next(&c->values);
+		}
+	}
+	if (codec == CODEC_NEXT)
+		*running_on(d, cpu) = (uint32_t)v;
+	memcpy(at, &v, size);
+}
+
+static bool take_event(struct decoder *d, struct event *ev)
+{
+	uint64_t kind = unpack_next(&d->kind.values);
+	uint64_t cpu = d->cpu.present ? unpack_next(&d->cpu.values) : 0;
+
+	if (d->ts.present)
+		d->ts_now += unpack_next(&d->ts.values);
+	d->at++;
+	if (cpu > UINT16_MAX)
+		d->bad = true;
+	ev->ts = d->ts_now;
+	ev->kind = (uint16_t)kind;
+	ev->cpu = (uint16_t)cpu;
+	switch (kind) {
+#define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
+#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+	take_field(d, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name,         \
+		   (uint16_t)cpu);
+#define EVENT_END(UPPER, lower) return true;
+#include "wire/event.def"
+	}
+	d->unknown++;
+	return false;
+}
+
+int decoder_next(struct decoder *d, struct event *ret_ev)
+{
+	buf_clear(&d->text);
+	while (d->at < d->n_events && !d->bad)
+		if (take_event(d, ret_ev) && !d->bad)
+			return 1;
+	return d->bad ? err_set(-EBADMSG, "event %llu of it is malformed",
+				(unsigned long long)d->at)
+		      : 0;
+}
+
+void decoder_init(struct decoder *d)
+{
+	memset(d, 0, sizeof(*d));
+}
+
+void decoder_done(struct decoder *d)
+{
+	free(d->dict);
+	free(d->running);
+	buf_done(&d->text);
+	memset(d, 0, sizeof(*d));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The payload of an EVENTS chunk to events: encode.h backwards, for bytes that nobody vouches for.
+ * A column that is not known is skipped, one that is absent reads as zeros or "", an event of a
+ * kind that is not known is passed over.
+ */
+#ifndef THAW_STORE_DECODE_H
+#define THAW_STORE_DECODE_H
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "store/columns.h"
+#include "store/pack.h"
+
+struct decoder_column {
+	bool present;
+	struct unpack values;
+	uint64_t prev;
+	struct cursor text;
+	size_t dict_first; /* of decoder.dict */
+	size_t dict_n;
+};
+
+struct decoder {
+	struct decoder_column kind, cpu, ts, cols[COLUMNS];
+	uint64_t *dict; /* the dictionaries of all columns, one after the other */
+	size_t dict_n, dict_room;
+	uint32_t *running;
+	size_t n_running;
+	uint64_t n_events, at;
+	uint64_t ts_now;
+	uint64_t unknown; /* events of a kind from the future */
+	struct buf text;  /* strings of the event that was returned last */
+	bool bad;
+};
+
+void decoder_init(struct decoder *d);
+void decoder_done(struct decoder *d);
+
+/* The payload must stay where it is. 0, or -EBADMSG with words. */
+int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t ts_min);
+
+/* 1 and an event, 0 at the end, -EBADMSG with words. Strings are valid until the next call. */
+int decoder_next(struct decoder *d, struct event *ret_ev);
+
+#endif

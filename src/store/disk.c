@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The disk thread, and beside it one that syncs: see disk.h. A sync of a busy disk takes seconds,
+ * and what has not been written when a SIGKILL comes is lost, so writing does not wait for it.
+ *
+ * Everything that several threads touch is under the lock, but for three atomics: the error and the
+ * bytes written so far make the caller's questions cheap, `dirty` is between writing and syncing.
+ */
+#include "store/disk.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/units.h"
+
+enum { QUEUE_BYTES = 16 << 20 };
+#define SYNC_NS NSEC_PER_SEC
+
+struct disk {
+	pthread_t thread, sync_thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work;  /* for the thread: there is something in the queue, or `closing` */
+	pthread_cond_t space; /* for the caller: the queue got shorter, or empty and `idle` */
+	pthread_cond_t stop;  /* for the one who syncs: `stopping` */
+	struct chunk *head, **tail;
+	size_t queued; /* bytes */
+	bool idle;     /* nothing is being written */
+	bool closing, stopping;
+	enum end_reason reason;
+	char message[256];
+
+	atomic_int error;
+	atomic_uint_fast64_t bytes;
+	atomic_bool dirty;
+
+	bool no_sync;
+	struct append append; /* the disk thread's alone, until it is joined */
+	int fd;		      /* the same file, for syncing */
+};
+
+static void fail(struct disk *d, int rc)
+{
+	pthread_mutex_lock(&d->lock);
+	if (!atomic_load(&d->error)) {
+		snprintf(d->message, sizeof(d->message), "%s", err_msg());
+		atomic_store(&d->error, rc);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void sync_file(struct disk *d)
+{
+	if (!atomic_exchange(&d->dirty, false))
+		return;
+	/* A file system that cannot sync says EINVAL or EROFS; that is no reason to stop. */
+	if (fdatasync(d->fd) && errno != EINVAL && errno != EROFS)
+		fail(d, err_set(-errno, "syncing: %s", strerror(errno)));
+}
+
+static void *run_sync(void *arg)
+{
+	struct disk *d = arg;
+	bool stopping;
+
+	do {
+		uint64_t due = clock_mono_ns() + SYNC_NS;
+		struct timespec t = {(time_t)(due / NSEC_PER_SEC), (long)(due % NSEC_PER_SEC)};
+
+		pthread_mutex_lock(&d->lock);
+		while (!d->stopping)
+			if (pthread_cond_timedwait(&d->stop, &d->lock, &t) == ETIMEDOUT)
+				break;
+		stopping = d->stopping;
+		pthread_mutex_unlock(&d->lock);
+		sync_file(d);
+	} while (!stopping);
+	return NULL;
+}
+
+static struct chunk *take(struct disk *d)
+{
+	struct chunk *c;
+
+	pthread_mutex_lock(&d->lock);
+	while (!d->head && !d->closing) {
+		d->idle = true;
+		pthread_cond_broadcast(&d->space);
+		pthread_cond_wait(&d->work, &d->lock);
+	}
+	c = d->head;
+	if (c) {
+		d->head = c->next;
+		if (!d->head)
+			d->tail = &d->head;
+		d->queued -= c->raw.len;
+		d->idle = false;
+		pthread_cond_broadcast(&d->space);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return c;
+}
+
+static void write_chunk(struct disk *d, struct chunk *c)
+{
+	int rc;
+
+	if (!atomic_load(&d->error)) {
+		rc = append_chunk(&d->append, c);
+		if (rc)
+			fail(d, rc);
+		else
+			atomic_store(&d->dirty, true);
+		atomic_store(&d->bytes, d->append.offset);
+	}
+	chunk_free(c);
+}
+
+static bool out_of_space(int rc)
+{
+	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+}
+
+static void seal(struct disk *d)
+{
+	int error = atomic_load(&d->error), rc;
+
+	if (!d->reason)
+		return;
+	if (error)
+		d->reason = out_of_space(error) ? END_NO_SPACE : END_ERROR;
+	rc = append_seal(&d->append, d->reason);
+	if (rc)
+		fail(d, rc);
+	atomic_store(&d->dirty, true);
+	atomic_store(&d->bytes, d->append.offset);
+}
+
+static void *run(void *arg)
+{
+	struct disk *d = arg;
+	bool closing;
+
+	do {
+		struct chunk *c = take(d);
+
+		if (c)
+			write_chunk(d, c);
+		pthread_mutex_lock(&d->lock);
+		closing = d->closing && !d->head;
+		pthread_mutex_unlock(&d->lock);
+	} while (!closing);
+	seal(d);
+	return NULL;
+}
+
+static void free_all(struct disk *d)
+{
+	append_done(&d->append);
+	pthread_cond_destroy(&d->work);
+	pthread_cond_destroy(&d->space);
+	pthread_cond_destroy(&d->stop);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* Both in the end: the one who syncs last, so that the end mark is synced too. */
+static void join(struct disk *d)
+{
+	pthread_join(d->thread, NULL);
+	if (d->no_sync)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->stopping = true;
+	pthread_cond_signal(&d->stop);
+	pthread_mutex_unlock(&d->lock);
+	pthread_join(d->sync_thread, NULL);
+}
+
+static void close_queue(struct disk *d, enum end_reason reason)
+{
+	pthread_mutex_lock(&d->lock);
+	d->closing = true;
+	d->reason = reason;
+	pthread_cond_signal(&d->work);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Signals are for the thread that records; these have none to handle. SIGXFSZ becomes EFBIG. */
+static int start_threads(struct disk *d)
+{
+	sigset_t all, old;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&d->thread, NULL, run, d);
+	if (!rc && !d->no_sync) {
+		rc = pthread_create(&d->sync_thread, NULL, run_sync, d);
+		if (rc) {
+			close_queue(d, 0);
+			pthread_join(d->thread, NULL);
+		}
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return rc ? err_set(-rc, "starting a thread: %s", strerror(rc)) : 0;
+}
+
+int disk_open(int fd, bool no_sync, struct disk **ret)
+{
+	struct disk *d = mem_zalloc(sizeof(*d));
+	pthread_condattr_t attr;
+	int rc;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->work, &attr);
+	pthread_cond_init(&d->space, &attr);
+	pthread_cond_init(&d->stop, &attr);
+	pthread_condattr_destroy(&attr);
+	d->tail = &d->head;
+	d->no_sync = no_sync;
+	d->fd = fd;
+	atomic_store(&d->dirty, true);
+	rc = append_init(&d->append, fd);
+	atomic_store(&d->bytes, d->append.offset);
+	if (!rc)
+		rc = start_threads(d);
+	if (rc) {
+		free_all(d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
+void disk_put(struct disk *d, struct chunk *c)
+{
+	c->next = NULL;
+	pthread_mutex_lock(&d->lock);
+	/* One chunk may always wait, however large it is. */
+	while (d->queued && d->queued + c->raw.len > QUEUE_BYTES)
+		pthread_cond_wait(&d->space, &d->lock);
+	*d->tail = c;
+	d->tail = &c->next;
+	d->queued += c->raw.len;
+	pthread_cond_signal(&d->work);
+	pthread_mutex_unlock(&d->lock);
+}
+
+int disk_wait(struct disk *d)
+{
+	pthread_mutex_lock(&d->lock);
+	while (d->head || !d->idle)
+		pthread_cond_wait(&d->space, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+	return disk_status(d);
+}
+
+int disk_status(struct disk *d)
+{
+	int rc = atomic_load(&d->error);
+
+	if (rc) {
+		pthread_mutex_lock(&d->lock);
+		err_put(d->message);
+		pthread_mutex_unlock(&d->lock);
+	}
+	return rc;
+}
+
+uint64_t disk_bytes(const struct disk *d)
+{
+	return atomic_load(&((struct disk *)d)->bytes);
+}
+
+int disk_close(struct disk *d, enum end_reason reason)
+{
+	int rc;
+
+	close_queue(d, reason);
+	join(d);
+	rc = disk_status(d);
+	free_all(d);
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events to the payload of an EVENTS chunk. The encoder keeps one chunk's worth of values, column
+ * by column, already put through their codecs; encoder_finish() packs them (pack.h). All state of
+ * the codecs starts afresh with each chunk, so that every chunk can be read alone.
+ */
+#ifndef THAW_STORE_ENCODE_H
+#define THAW_STORE_ENCODE_H
+
+#include "base/buf.h"
+#include "store/columns.h"
+
+/* Distinct values in the order in which they appeared, and a hash table to find them again. */
+struct dict {
+	uint64_t *values;
+	uint32_t *slots; /* index + 1; 0: free */
+	uint32_t n;
+	uint32_t bits; /* of the size of slots[] */
+	uint64_t last;
+	uint32_t last_index;
+};
+
+struct encoder_column {
+	uint64_t *v;
+	size_t n, room;
+	uint64_t prev;
+	struct dict dict;
+	struct buf text;
+};
+
+struct encoder {
+	struct encoder_column kind, cpu, ts, cols[COLUMNS];
+	uint32_t *running; /* by CPU */
+	size_t n_running;
+	size_t n_events;
+	size_t raw_bytes; /* about as large as the payload will be */
+	uint64_t ts_first, ts_last, ts_min, ts_max;
+	uint32_t counts[EV_KINDS];
+};
+
+void encoder_init(struct encoder *e);
+void encoder_done(struct encoder *e);
+
+/* The kind must be known; the encoder must have fewer than EVENTS_PER_CHUNK_MAX events. */
+void encoder_add(struct encoder *e, const struct event *ev);
+
+/* Appends the payload to `out` and starts the next chunk. */
+void encoder_finish(struct encoder *e, struct buf *out);
+
+#endif

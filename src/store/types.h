@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What a capture holds besides events: modules, stacks of frames in them, names for the frames. */
+#ifndef THAW_STORE_TYPES_H
+#define THAW_STORE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum module_kind {
+	MODULE_UNKNOWN = 0, /* no mapping covered the address; offset is the address */
+	MODULE_KERNEL = 1,  /* the kernel and its modules; offset is the address */
+	MODULE_FILE = 2,    /* offset is into the file */
+	MODULE_VDSO = 3,    /* offset is from the mapping's start */
+	MODULE_ANON = 4,    /* code without a file (JIT) of process `pid`; offset is the address */
+};
+
+#define BUILD_ID_MAX 20
+
+struct module {
+	enum module_kind kind;
+	const char *path; /* as the process saw it */
+	uint32_t pid;	  /* ANON: whose; FILE: a process that maps it (for /proc/PID/root) */
+	uint8_t build_id_len;
+	uint8_t build_id[BUILD_ID_MAX];
+};
+
+/*
+ * A stack is its frames, leaf first. The leaf's offset is where the thread was; the others are
+ * return addresses minus one, so that every offset lies inside the instruction that it stands for.
+ */
+struct frame {
+	uint32_t module;
+	uint64_t offset;
+};
+
+#define STACK_FRAMES_MAX 512
+
+/* One function at an address. An address inside inlined code has several, innermost first. */
+struct symbol {
+	const char *name; /* never NULL */
+	const char *file; /* NULL: unknown */
+	uint32_t line;	  /* 0: unknown */
+	bool inlined;	  /* into the next one */
+};
+
+#define SYMBOLS_PER_FRAME_MAX 64
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes a capture. The caller's side only fills buffers; a thread of the writer's own compresses,
+ * writes and syncs, so that a slow disk never stops the one who drains the rings (until the bounded
+ * queue between them is full). What has been flushed survives a SIGKILL; what has been synced, a
+ * power cut. Memory is bounded whatever the length of the recording.
+ */
+#ifndef THAW_STORE_WRITER_H
+#define THAW_STORE_WRITER_H
+
+#include "store/symtab.h"
+#include "store/types.h"
+#include "wire/event.h"
+
+struct writer;
+
+enum end_reason {
+	END_DONE = 1,	     /* the command ended, or the time was up */
+	END_INTERRUPTED = 2, /* Ctrl-C */
+	END_NO_SPACE = 3,    /* the disk was full: what follows is missing */
+	END_ERROR = 4,
+};
+
+struct writer_opts {
+	uint64_t flush_ns;  /* how old an unwritten event may get; 0: half a second */
+	size_t chunk_bytes; /* raw size at which a chunk is closed; 0: 1 MiB */
+	bool no_sync;	    /* never fdatasync (tests) */
+};
+
+/* Makes (or empties) the file and writes its header. */
+int writer_open(const char *path, const struct writer_opts *opts, struct writer **ret);
+
+/*
+ * Facts about the recording, in the order given; a key may be repeated (command). Keys are listed
+ * in docs/format.md. They are written with the next flush.
+ */
+void writer_meta(struct writer *w, const char *key, const char *value);
+
+/* Both return the index that events and frames refer to; indices start at 1. */
+uint32_t writer_module(struct writer *w, const struct module *m);
+uint32_t writer_stack(struct writer *w, const struct frame *frames, size_t n);
+
+/* Events come in the order of time, as far as the caller could establish it. */
+void writer_event(struct writer *w, const struct event *ev);
+
+/* Called every now and then: writes what is older than flush_ns. */
+void writer_tick(struct writer *w, uint64_t now_ns);
+
+/* Hands everything to the disk thread; with `wait`, returns when it is written. */
+int writer_flush(struct writer *w, bool wait);
+
+void writer_symbols(struct writer *w, const struct symtab *st);
+
+/* 0, or what went wrong in the disk thread (-ENOSPC, ...) with the message set. Cheap. */
+int writer_status(struct writer *w);
+uint64_t writer_bytes(const struct writer *w);
+uint64_t writer_events(const struct writer *w);
+
+/* Writes index and end chunk, syncs, frees. Returns the first error that ever happened. */
+int writer_close(struct writer *w, enum end_reason reason);
+
+/* Frees without sealing: the file stays as torn as a SIGKILL would leave it. */
+void writer_abandon(struct writer *w);
+
+#endif

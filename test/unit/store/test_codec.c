@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/* What goes into a column comes out of it, and every chunk can be read without the others. */
+#include "store_test.h"
+
+#include "base/buf.h"
+#include "store/decode.h"
+#include "store/encode.h"
+#include "store/pack.h"
+
+static void pack_round_trip(const uint64_t *v, size_t n, size_t most)
+{
+	struct buf b = {0};
+	struct unpack u;
+
+	pack_put(&b, v, n);
+	assert_true(b.len <= most);
+	assert_true(unpack_init(&u, cur_init(b.p, b.len), n));
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(unpack_next(&u), v[i]);
+	/* Cut anywhere, it is refused rather than read beyond its end. */
+	for (size_t cut = 0; cut < b.len && b.len < 4096; cut++)
+		assert_false(unpack_init(&u, cur_init(b.p, cut), n));
+	buf_done(&b);
+}
+
+static void test_pack(void **state)
+{
+	struct rng r = {1};
+	static uint64_t v[5000];
+
+	pack_round_trip(v, 0, 3);
+	for (int round = 0; round < 300; round++) {
+		size_t n = 1 + rng_below(&r, 300);
+		unsigned shift = (unsigned)rng_below(&r, 64);
+
+		for (size_t i = 0; i < n; i++)
+			v[i] = round % 2 ? rng_value(&r) : rng_next(&r) >> shift;
+		pack_round_trip(v, n, 20 + 8 * n + 20 * (n / 64));
+	}
+}
+
+static void test_constant_columns_are_free(void **state)
+{
+	static uint64_t v[5000];
+
+	for (size_t i = 0; i < 5000; i++)
+		v[i] = UINT64_MAX - 5;
+	pack_round_trip(v, 5000, 12);
+	/* A thread that was running before its chunk began must not spoil the column. */
+	v[0] = 77777;
+	v[4999] = 1ull << 40;
+	pack_round_trip(v, 5000, 40);
+}
+
+enum { MANY = 20000 };
+
+static void round_trip(struct event *evs, size_t n, size_t per_chunk)
+{
+	struct encoder e;
+	struct decoder d;
+	struct event got;
+
+	encoder_init(&e);
+	decoder_init(&d);
+	for (size_t i = 0; i < n;) {
+		struct buf b = {0};
+		size_t first = i, end = i + per_chunk < n ? i + per_chunk : n;
+		uint64_t ts_min;
+
+		for (; i < end; i++)
+			encoder_add(&e, &evs[i]);
+		ts_min = e.ts_min;
+		encoder_finish(&e, &b);
+		assert_int_equal(decoder_start(&d, b.p, b.len, ts_min), 0);
+		for (size_t k = first; k < end; k++) {
+			assert_int_equal(decoder_next(&d, &got), 1);
+			assert_same_event(&got, &evs[k]);
+		}
+		assert_int_equal(decoder_next(&d, &got), 0);
+		buf_done(&b);
+	}
+	encoder_done(&e);
+	decoder_done(&d);
+}
+
+static void test_every_kind_with_any_values(void **state)
+{
+	struct event *evs = calloc(MANY, sizeof(*evs));
+
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct rng r = {seed};
+		uint64_t ts = seed == 1 ? 0 : rng_next(&r) >> 1;
+
+		for (size_t i = 0; i < MANY; i++) {
+			evs[i] = rng_event(&r, (unsigned)(i < EV_KINDS ? i : 0));
+			ts = seed == 5 ? rng_value(&r) : ts + rng_below(&r, 100000) - 100;
+			evs[i].ts = ts;
+		}
+		round_trip(evs, MANY, seed == 2 ? 1 : seed == 3 ? 257 : MANY);
+	}
+	free(evs);
+}
+
+/* Eight bytes a switch with its waking, before compression: what makes long recordings possible. */
+static void test_switches_are_small(void **state)
+{
+	struct rng r = {7};
+	struct encoder e;
+	struct buf b = {0};
+	uint32_t run[4] = {0};
+	uint64_t ts = 1ull << 50;
+
+	encoder_init(&e);
+	for (int i = 0; i < 20000; i++) {
+		struct event w = {.kind = EV_WAKING, .cpu = (uint16_t)rng_below(&r, 4)};
+		struct event s = {.kind = EV_SWITCH, .cpu = (uint16_t)rng_below(&r, 4)};
+
+		w.ts = ts += rng_below(&r, 20000);
+		w.waking.wakee = (uint32_t)(4000 + rng_below(&r, 50));
+		w.waking.waker = run[w.cpu];
+		encoder_add(&e, &w);
+		s.ts = ts += rng_below(&r, 20000);
+		s.switch_.prev = run[s.cpu];
+		s.switch_.next = run[s.cpu] = w.waking.wakee;
+		s.switch_.state = 1;
+		encoder_add(&e, &s);
+	}
+	encoder_finish(&e, &b);
+	assert_true(b.len < 20000 * 11);
+	encoder_done(&e);
+	buf_done(&b);
+}
+
+static void put_column(struct buf *heads, struct buf *body, unsigned kind, unsigned field,
+		       unsigned codec, const uint64_t *v, size_t n)
+{
+	size_t start = body->len;
+
+	pack_put(body, v, n);
+	buf_put_varint(heads, kind);
+	buf_put_varint(heads, field);
+	buf_put_u8(heads, (uint8_t)codec);
+	buf_put_varint(heads, body->len - start);
+}
+
+/* A file from the future: new fields, new codecs, new kinds of events; and old ones left out. */
+static void test_unknown_and_missing_columns(void **state)
+{
+	const uint64_t kind[] = {EV_EXIT, 200, EV_EXIT, EV_RENAME};
+	const uint64_t cpu[] = {1, 2, 3, 4}, step[] = {0, 10, 10, 10};
+	const uint64_t code[] = {7, 9}, strange[] = {1, 2, 3};
+	struct buf heads = {0}, body = {0}, b = {0};
+	struct decoder d;
+	struct event ev;
+
+	put_column(&heads, &body, 0, COMMON_KIND, CODEC_VARINT, kind, 4);
+	put_column(&heads, &body, 0, 9, CODEC_VARINT, kind, 4);
+	put_column(&heads, &body, 0, COMMON_CPU, CODEC_VARINT, cpu, 4);
+	put_column(&heads, &body, 0, COMMON_TS, CODEC_STEP, step, 4);
+	put_column(&heads, &body, 200, 1, CODEC_VARINT, strange, 1);
+	put_column(&heads, &body, EV_EXIT, 99, CODEC_VARINT, strange, 2);
+	put_column(&heads, &body, EV_EXIT, 2, CODEC_VARINT, code, 2);
+	put_column(&heads, &body, EV_EXIT, 1, 99, strange, 3);
+	buf_put_varint(&b, 4);
+	buf_put_varint(&b, 8);
+	buf_put(&b, heads.p, heads.len);
+	buf_put(&b, body.p, body.len);
+
+	decoder_init(&d);
+	assert_int_equal(decoder_start(&d, b.p, b.len, 1000), 0);
+	assert_int_equal(decoder_next(&d, &ev), 1);
+	assert_int_equal(ev.kind, EV_EXIT);
+	assert_int_equal(ev.exit.code, 7);
+	assert_int_equal(ev.exit.tid, 0);
+	assert_int_equal(decoder_next(&d, &ev), 1);
+	assert_int_equal(ev.ts, 1020);
+	assert_int_equal(ev.cpu, 3);
+	assert_int_equal(ev.exit.code, 9);
+	assert_int_equal(decoder_next(&d, &ev), 1);
+	assert_int_equal(ev.kind, EV_RENAME);
+	assert_string_equal(ev.rename.name, "");
+	assert_int_equal(decoder_next(&d, &ev), 0);
+	assert_int_equal(d.unknown, 1);
+	decoder_done(&d);
+	buf_done(&heads);
+	buf_done(&body);
+	buf_done(&b);
+}
+
+static void test_any_bytes(void **state)
+{
+	struct rng r = {3};
+	struct encoder e;
+	struct decoder d;
+	struct buf b = {0};
+	struct event ev;
+
+	encoder_init(&e);
+	decoder_init(&d);
+	for (int i = 0; i < 200; i++) {
+		ev = rng_event(&r, 0);
+		encoder_add(&e, &ev);
+	}
+	encoder_finish(&e, &b);
+	for (int i = 0; i < 20000; i++) {
+		size_t at = rng_below(&r, b.len);
+		uint8_t was = b.p[at];
+
+		b.p[at] = (uint8_t)rng_next(&r);
+		if (!decoder_start(&d, b.p, b.len, 0))
+			for (int k = 0; k < 1000 && decoder_next(&d, &ev) == 1; k++)
+				assert_true(kind_known(ev.kind));
+		b.p[at] = was;
+	}
+	encoder_done(&e);
+	decoder_done(&d);
+	buf_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pack),
+		cmocka_unit_test(test_constant_columns_are_free),
+		cmocka_unit_test(test_every_kind_with_any_values),
+		cmocka_unit_test(test_switches_are_small),
+		cmocka_unit_test(test_unknown_and_missing_columns),
+		cmocka_unit_test(test_any_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread did between two moments. The intervals of a thread tile its observed life. */
+#ifndef THAW_MODEL_INTERVAL_H
+#define THAW_MODEL_INTERVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+enum interval_kind {
+	INTERVAL_RUNNING,  /* on a CPU */
+	INTERVAL_RUNNABLE, /* could run, but no CPU was given to it */
+	INTERVAL_WAITING,  /* for something */
+	INTERVAL_LOST,	   /* not known: records are missing */
+	INTERVAL_KINDS,
+};
+
+/* Who ended a wait. */
+struct waker {
+	uint64_t ts;
+	const struct thread *thread; /* NULL: not one that we look at */
+	uint32_t tid;
+	uint32_t kstack, ustack; /* where it did so, if taken */
+	uint8_t ctx;		 /* enum wake_ctx; only WAKE_TASK may be blamed on `tid` */
+	bool known;		 /* a waking was recorded */
+};
+
+struct interval {
+	uint64_t start, end;
+	const struct thread *thread;
+	enum interval_kind kind;
+	uint32_t cpu;		 /* RUNNING */
+	uint32_t state;		 /* WAITING: enum task_state_bit */
+	uint32_t kstack, ustack; /* WAITING: of the thread itself, where taken */
+	struct waker waker;	 /* WAITING */
+	bool more;		 /* WAITING: the same wait goes on after a lost span */
+	bool open;		 /* it had not ended when observation did */
+};
+
+typedef void (*interval_fn)(void *arg, const struct interval *iv);
+
+#endif

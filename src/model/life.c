@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The intervals of one thread: opened, closed, held back, clipped and handed out.
+ *
+ * Invariant: the intervals handed out so far, the held ones and the open one tile [start, now]
+ * without gap or overlap. Time never goes back: a moment before the open interval's start counts as
+ * its start. An interval without length is not handed out.
+ *
+ * A wait is held back until the thread is switched out again, because its stacks are recorded only
+ * after it has come back; the RUNNABLE interval behind it waits in line, so that a sink sees each
+ * thread's intervals in order.
+ */
+#include "model/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void hand_out(struct timeline *t, struct interval *iv, struct thread *th)
+{
+	uint64_t ns = iv->end - iv->start;
+
+	th->total[iv->kind] += ns;
+	if (iv->kind == INTERVAL_WAITING)
+		th->waits[reason_of_state(iv->state)] += ns;
+	if (t->sink)
+		t->sink(t->sink_arg, iv);
+}
+
+static void hand_out_lost(struct timeline *t, struct thread *th, uint64_t start, uint64_t end)
+{
+	struct interval lost = {.start = start, .end = end, .thread = th, .kind = INTERVAL_LOST};
+
+	hand_out(t, &lost, th);
+}
+
+/*
+ * Clips to the window and cuts out what lies in a loss span. A thread that ran on a CPU whose
+ * records are whole did run; of anything else there is no proof in a time when some CPU's records
+ * are missing.
+ */
+static void emit(struct timeline *t, const struct interval *whole)
+{
+	struct thread *th = (struct thread *)whole->thread;
+	const struct span_list *spans =
+		whole->kind == INTERVAL_RUNNING ? spans_of(&t->spans, whole->cpu) : &t->spans.any;
+	uint64_t at = whole->start > t->from ? whole->start : t->from;
+	uint64_t end = whole->end < t->to ? whole->end : t->to;
+
+	while (at < end) {
+		const struct span *s = whole->kind == INTERVAL_LOST ? NULL : spans_next(spans, at);
+		struct interval piece = *whole;
+
+		piece.start = at;
+		piece.end = s && s->start < end ? (s->start > at ? s->start : at) : end;
+		piece.more = whole->kind == INTERVAL_WAITING && s && s->end < end;
+		at = piece.end;
+		if (piece.start < piece.end)
+			hand_out(t, &piece, th);
+		if (at < end) {
+			uint64_t to = s->end < end ? s->end : end;
+
+			hand_out_lost(t, th, at, to);
+			at = to;
+		}
+	}
+}
+
+static void flush(struct timeline *t, struct life *l)
+{
+	for (unsigned i = 0; i < l->held_n; i++)
+		emit(t, &l->held[i]);
+	l->held_n = 0;
+}
+
+/* Closes the open interval; the caller opens the next one. Returns the moment, never before it. */
+static uint64_t close_open(struct timeline *t, struct thread *th, uint64_t ts, bool open)
+{
+	struct life *l = th->life;
+	struct interval iv = {
+		.start = l->since, .end = ts, .thread = th, .kind = l->phase, .open = open};
+
+	if (ts <= l->since)
+		return l->since;
+	if (iv.kind == INTERVAL_RUNNING)
+		iv.cpu = l->cpu;
+	if (iv.kind == INTERVAL_WAITING) {
+		iv.state = l->state;
+		iv.waker = l->waker;
+	}
+	l->emitted = true;
+	if (iv.kind == INTERVAL_WAITING)
+		flush(t, l);
+	if (iv.kind == INTERVAL_WAITING || (iv.kind == INTERVAL_RUNNABLE && l->held_n == 1)) {
+		l->held[l->held_n++] = iv;
+	} else {
+		flush(t, l);
+		emit(t, &iv);
+	}
+	return ts;
+}
+
+/* No event ever told what it did: believe what /proc said in the beginning. */
+static void settle(struct thread *th)
+{
+	struct life *l = th->life;
+
+	if (l->phase != PHASE_UNKNOWN)
+		return;
+	l->state = th->state;
+	l->phase = l->state ? INTERVAL_WAITING : INTERVAL_RUNNABLE;
+}
+
+void life_enter(struct timeline *t, struct thread *th, unsigned phase, uint64_t ts)
+{
+	struct life *l = th->life;
+
+	settle(th);
+	l->since = close_open(t, th, ts, false);
+	l->phase = phase;
+	l->raced = false;
+	memset(&l->waker, 0, sizeof(l->waker));
+}
+
+void life_end(struct timeline *t, struct thread *th, uint64_t ts, bool open)
+{
+	struct life *l = th->life;
+
+	settle(th);
+	th->end = close_open(t, th, ts, open);
+	flush(t, l);
+	if (l->phase == INTERVAL_RUNNING && l->cpu < t->cpus.n && t->cpus.v[l->cpu].cur == th)
+		t->cpus.v[l->cpu].cur = NULL;
+	free(l);
+	th->life = NULL;
+}
+
+struct thread *life_begin(struct timeline *t, uint32_t tid, uint64_t ts, unsigned phase)
+{
+	struct thread *th = mem_zalloc(sizeof(*th));
+
+	th->index = (uint32_t)t->threads.n;
+	th->tid = tid;
+	th->name = mem_strdup("?");
+	th->start = ts;
+	th->life = mem_zalloc(sizeof(*th->life));
+	th->life->since = ts;
+	th->life->phase = phase;
+	vec_push(&t->threads, th);
+	*map_put(&t->tids, tid, NULL) = t->threads.n;
+	return th;
+}
+
+/*
+ * The thread has been on one CPU since then, and yet a wait was held: it was only assumed, from a
+ * waking that came while the thread ran. The waking stays pending.
+ */
+bool life_take_back(struct thread *th, uint64_t since)
+{
+	struct life *l = th->life;
+
+	if (!l->held_n || l->held[0].start < since)
+		return false;
+	l->waker = l->held[0].waker;
+	l->since = l->held[0].start;
+	l->held_n = 0;
+	return true;
+}
+
+void life_wait_stacks(struct thread *th, uint32_t kstack, uint32_t ustack)
+{
+	struct life *l = th->life;
+
+	if (!l->held_n || l->held[0].kind != INTERVAL_WAITING)
+		return;
+	if (kstack)
+		l->held[0].kstack = kstack;
+	if (ustack)
+		l->held[0].ustack = ustack;
+}
+
+void thread_rename(struct thread *th, const char *name)
+{
+	if (!name || !*name || !strcmp(th->name, name))
+		return;
+	if (!strcmp(th->name, "?"))
+		free(th->name);
+	else if (!th->first_name)
+		th->first_name = th->name;
+	else
+		free(th->name);
+	th->name = mem_strdup(name);
+}
+
+bool thread_matches(const struct thread *t, const char *spec)
+{
+	char *end;
+	unsigned long tid = strtoul(spec, &end, 10);
+
+	if (*spec >= '0' && *spec <= '9' && !*end && t->tid == tid)
+		return true;
+	return !strcmp(t->name, spec) || (t->first_name && !strcmp(t->first_name, spec));
+}
+
+struct thread *life_alive(const struct timeline *t, uint32_t tid)
+{
+	struct thread *th = tid ? timeline_thread(t, tid) : NULL;
+
+	return th && th->life ? th : NULL;
+}
+
+/* A thread that nobody introduced: its FORK is among the lost. */
+struct thread *life_make(struct timeline *t, uint32_t tid, uint64_t ts, unsigned phase)
+{
+	struct thread *before = timeline_thread(t, tid);
+
+	return life_begin(t, tid, before ? later(before->end, ts) : ts, phase);
+}
+
+bool life_was_left(const struct timeline *t, uint32_t tid)
+{
+	struct thread *th = timeline_thread(t, tid);
+
+	return th && !th->life && !th->exit_ts;
+}
+
+bool life_has_ended(const struct timeline *t, uint32_t tid)
+{
+	struct thread *th = timeline_thread(t, tid);
+
+	return th && !th->life;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Two passes: the first collects the loss spans and the begin mark, which the events before them in
+ * the stream depend on; the second feeds the model.
+ */
+#include "model/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/units.h"
+#include "store/reader.h"
+
+static size_t source_stack(void *arg, uint32_t index, const struct frame **ret)
+{
+	return reader_stack(arg, index, ret);
+}
+
+static size_t source_symbol(void *arg, uint32_t module, uint64_t offset, const struct symbol **ret)
+{
+	return reader_symbol(arg, module, offset, ret);
+}
+
+static const struct module *source_module(void *arg, uint32_t index)
+{
+	return reader_module(arg, index);
+}
+
+static void set(char **to, const struct reader *r, const char *key)
+{
+	const char *val = reader_meta(r, key, 0);
+
+	if (!val)
+		return;
+	free(*to);
+	*to = mem_strdup(val);
+}
+
+static uint64_t number(const struct reader *r, const char *key)
+{
+	const char *val = reader_meta(r, key, 0);
+	uint64_t n = 0;
+
+	return val && !units_parse_u64(val, &n) ? n : 0;
+}
+
+static void take_facts(struct facts *f, const struct reader *r, const char *path)
+{
+	const struct reader_info *info = reader_info(r);
+	const char *arg, *scope;
+
+	free(f->path);
+	f->path = mem_strdup(path);
+	set(&f->host, r, "host");
+	set(&f->kernel, r, "kernel");
+	set(&f->engine, r, "engine");
+	for (size_t i = 0; (arg = reader_meta(r, "command", i)); i++)
+		vec_push(&f->command, mem_strdup(arg));
+	scope = reader_meta(r, "scope", 0);
+	f->whole_machine = scope && !strcmp(scope, "system");
+	f->has_switches = strcmp(f->engine, "ctimer") != 0;
+	f->cpus = number(r, "cpus");
+	f->freq_hz = number(r, "freq_hz");
+	f->unix_ns = info->start_unix_ns;
+	f->mono_ns = info->start_mono_ns;
+	f->complete = info->complete;
+	f->sealed = info->sealed;
+	f->interrupted = info->sealed && info->reason == END_INTERRUPTED;
+	f->no_space = info->sealed && info->reason == END_NO_SPACE;
+	f->failed = info->sealed && info->reason == END_ERROR;
+	f->has_symbols = info->has_symbols;
+	free(f->damage);
+	f->damage = mem_strdup(info->damage);
+}
+
+static int scan(struct reader *r, struct model *m)
+{
+	struct event ev;
+	int rc;
+
+	reader_rewind(r);
+	while ((rc = reader_next(r, &ev)) > 0) {
+		if (ev.kind == EV_LOST)
+			model_add_loss(m, &ev);
+		else if (ev.kind == EV_MARK && ev.mark.what == MARK_BEGIN)
+			timeline_begin(&m->timeline, ev.ts);
+	}
+	reader_rewind(r);
+	return rc;
+}
+
+int model_load(struct reader *r, const char *path, const struct model_opts *opts,
+	       struct model **ret)
+{
+	const struct frame_source frames = {r, source_stack, source_symbol, source_module};
+	struct model_opts with = *opts;
+	struct model *m;
+	struct event ev;
+	int rc;
+
+	with.frames = &frames;
+	m = model_new(&with);
+	rc = scan(r, m);
+	while (!rc && (rc = reader_next(r, &ev)) > 0) {
+		model_event(m, &ev);
+		rc = 0;
+	}
+	if (rc < 0) {
+		model_free(m);
+		return rc;
+	}
+	model_finish(m);
+	take_facts(&m->facts, r, path);
+	*ret = m;
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the state machine share: timeline.c, sched.c, tasks.c, oncpu.c, life.c. */
+#ifndef THAW_MODEL_MACHINE_H
+#define THAW_MODEL_MACHINE_H
+
+#include "model/timeline.h"
+
+/* A thread whose state is not known yet: THREAD told of it, and nothing has happened since. */
+#define PHASE_UNKNOWN INTERVAL_KINDS
+
+/* What is only needed as long as a thread is observed. */
+struct life {
+	uint64_t since; /* of the open interval */
+	unsigned phase; /* enum interval_kind or PHASE_UNKNOWN */
+	uint32_t cpu;
+	uint32_t state;
+	uint64_t last_in;   /* last switched in */
+	struct waker waker; /* of the open wait; or a waking that came while it still ran */
+	bool raced;   /* the open wait began after its waking: if no other comes, it is none */
+	bool emitted; /* something has gone to the sink: start is fixed */
+	unsigned held_n;
+	struct interval held[2]; /* a wait whose stacks may still come, and the RUNNABLE after it */
+};
+
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* life.c: the intervals of one thread. */
+
+struct thread *life_begin(struct timeline *t, uint32_t tid, uint64_t ts, unsigned phase);
+/* Closes the open interval at ts and opens the next. */
+void life_enter(struct timeline *t, struct thread *th, unsigned phase, uint64_t ts);
+void life_end(struct timeline *t, struct thread *th, uint64_t ts, bool open);
+/* Forgets a held wait that began at or after `since`: it turned out to be none. Says whether. */
+bool life_take_back(struct thread *th, uint64_t since);
+void life_wait_stacks(struct thread *th, uint32_t kstack, uint32_t ustack);
+void thread_rename(struct thread *th, const char *name);
+
+/* The thread with that tid, if it is observed now. */
+struct thread *life_alive(const struct timeline *t, uint32_t tid);
+struct thread *life_make(struct timeline *t, uint32_t tid, uint64_t ts, unsigned phase);
+bool life_was_left(const struct timeline *t, uint32_t tid);
+bool life_has_ended(const struct timeline *t, uint32_t tid);
+
+/* oncpu.c: who is on which CPU. */
+
+struct cpu *cpu_at(struct timeline *t, uint32_t cpu);
+void cpu_take(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
+void cpu_leave(struct timeline *t, struct thread *th);
+void cpu_displace(struct timeline *t, struct cpu *c, const struct thread *by, uint64_t ts);
+void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
+void cpu_hints(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
+struct thread *cpu_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts);
+void cpu_lost(struct timeline *t, struct cpu *c, uint64_t ts);
+void cpu_account(struct timeline *t, struct cpu *c, bool idle, uint64_t ts);
+
+/* sched.c and tasks.c: events. */
+
+void sched_switch(struct timeline *t, uint32_t cpu, const struct ev_switch_ *e, uint64_t ts);
+void sched_waking(struct timeline *t, uint32_t cpu, const struct ev_waking *e, uint64_t ts);
+void task_thread(struct timeline *t, const struct ev_thread *e, uint64_t ts);
+void task_fork(struct timeline *t, uint32_t cpu, const struct ev_fork *e, uint64_t ts);
+void task_exec(struct timeline *t, uint32_t cpu, const struct ev_exec *e, uint64_t ts);
+void task_exit(struct timeline *t, uint32_t cpu, const struct ev_exit *e, uint64_t ts);
+
+#endif

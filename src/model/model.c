@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "model/model.h"
+
+#include <stdlib.h>
+
+#include "store/inspect.h"
+
+static const struct {
+	const char *name, *words;
+	enum loss_class class;
+} causes[LOSS_CAUSES] = {
+#define LOSS(id, UPPER, name, class, words) [id] = {name, words, LOSS_CLASS_##class},
+#include "wire/loss.def"
+};
+
+const char *loss_name(uint32_t cause)
+{
+	return cause < LOSS_CAUSES && causes[cause].name ? causes[cause].name : "unknown";
+}
+
+const char *loss_words(uint32_t cause)
+{
+	return cause < LOSS_CAUSES && causes[cause].words
+		       ? causes[cause].words
+		       : "a cause that this version does not know";
+}
+
+static void on_interval(void *arg, const struct interval *iv)
+{
+	struct model *m = arg;
+
+	if (iv->kind == INTERVAL_WAITING)
+		tally_wait(&m->tally, iv);
+	if (m->sink)
+		m->sink(m->sink_arg, iv);
+}
+
+static void facts_init(struct facts *f)
+{
+	f->has_switches = true;
+	f->path = mem_strdup("");
+	f->host = mem_strdup("");
+	f->kernel = mem_strdup("");
+	f->engine = mem_strdup("");
+	f->damage = mem_strdup("");
+}
+
+static void facts_done(struct facts *f)
+{
+	free(f->path);
+	free(f->host);
+	free(f->kernel);
+	free(f->engine);
+	free(f->damage);
+	for (size_t i = 0; i < f->command.n; i++)
+		free(f->command.v[i]);
+	vec_done(&f->command);
+}
+
+struct model *model_new(const struct model_opts *opts)
+{
+	struct model *m = mem_zalloc(sizeof(*m));
+
+	timeline_init(&m->timeline, on_interval, m);
+	names_init(&m->names, opts ? opts->frames : NULL);
+	facts_init(&m->facts);
+	if (opts) {
+		m->timeline.window_from = opts->from;
+		m->timeline.window_to = opts->to;
+		m->sink = opts->sink;
+		m->sink_arg = opts->sink_arg;
+	}
+	return m;
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	timeline_done(&m->timeline);
+	tally_done(&m->tally);
+	names_done(&m->names);
+	facts_done(&m->facts);
+	free(m);
+}
+
+void model_add_loss_span(struct model *m, uint32_t cpu, uint64_t start, uint64_t end)
+{
+	spans_add(&m->timeline.spans, cpu, start, end);
+}
+
+/* Lost names and mappings, samples and stacks leave the threads' time as it is. */
+static bool loses_time(const struct ev_lost *e)
+{
+	if (e->kind && e->kind != EV_SWITCH && e->kind != EV_WAKING)
+		return false;
+	if (e->cause < LOSS_CAUSES && causes[e->cause].class != LOSS_CLASS_EVENT)
+		return false;
+	return e->span_ns && e->cause != LOSS_SIDEBAND;
+}
+
+void model_add_loss(struct model *m, const struct event *ev)
+{
+	uint64_t span = ev->lost.span_ns < ev->ts ? ev->lost.span_ns : ev->ts;
+
+	if (ev->kind == EV_LOST && loses_time(&ev->lost))
+		model_add_loss_span(m, ev->lost.cause == LOSS_DAMAGED ? SPAN_ALL_CPUS : ev->cpu,
+				    ev->ts - span, ev->ts);
+}
+
+static void count_loss(struct model *m, const struct event *ev)
+{
+	const struct timeline *t = &m->timeline;
+	const struct ev_lost *e = &ev->lost;
+	uint64_t first = ev->ts - (e->span_ns < ev->ts ? e->span_ns : ev->ts);
+
+	if (ev->ts < t->from || first >= t->to)
+		return;
+	m->losses.by_kind[e->kind < EV_KINDS ? e->kind : 0] += e->count;
+	if (e->cause < LOSS_CAUSES && causes[e->cause].name) {
+		m->losses.by_cause[e->cause] += e->count;
+		m->losses.by_class[causes[e->cause].class] += e->count;
+	} else {
+		m->losses.unknown += e->count;
+		m->losses.by_class[LOSS_CLASS_EVENT] += e->count;
+	}
+}
+
+static void count_sample(struct model *m, const struct event *ev)
+{
+	struct thread *th = timeline_thread(&m->timeline, ev->sample.tid);
+
+	if (!th || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
+		return;
+	th->samples++;
+	m->samples++;
+	tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
+}
+
+void model_event(struct model *m, const struct event *ev)
+{
+	timeline_event(&m->timeline, ev);
+	m->events++;
+	if (ev->kind == EV_SAMPLE)
+		count_sample(m, ev);
+	else if (ev->kind == EV_LOST)
+		count_loss(m, ev);
+	else if (ev->kind == EV_SWITCH)
+		m->switches++;
+	else if (ev->kind == EV_WAKING)
+		m->wakings++;
+}
+
+void model_finish(struct model *m)
+{
+	timeline_finish(&m->timeline);
+	m->losses.late = m->timeline.late;
+	m->losses.odd = m->timeline.odd;
+}
+
+uint64_t model_window_start(const struct model *m)
+{
+	const struct timeline *t = &m->timeline;
+
+	return t->from < t->end ? t->from : t->end;
+}
+
+uint64_t model_window_ns(const struct model *m)
+{
+	const struct timeline *t = &m->timeline;
+	uint64_t end = t->to < t->end ? t->to : t->end;
+
+	return t->from < end ? end - t->from : 0;
+}
+
+uint64_t model_unix_ns(const struct model *m, uint64_t ts)
+{
+	return m->facts.unix_ns ? m->facts.unix_ns + (ts - m->facts.mono_ns) : 0;
+}
+
+const char *model_event_name(unsigned kind)
+{
+	return event_name(kind);
+}

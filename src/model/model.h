@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording means: events go in one by one, threads, waits and functions come out. Pure and
+ * deterministic: the same events give the same results in the same order, on any machine.
+ *
+ *   m = model_new(&opts); model_add_loss_span(m, ...); model_event(m, &ev)...; model_finish(m);
+ *
+ * model_load() (load.h) does all of this for a capture. Views ask through summary.h.
+ */
+#ifndef THAW_MODEL_MODEL_H
+#define THAW_MODEL_MODEL_H
+
+#include "model/names.h"
+#include "model/tally.h"
+#include "model/timeline.h"
+#include "wire/loss.h"
+
+struct model_opts {
+	uint64_t from, to; /* since the recording's begin; to 0: its end */
+	const struct frame_source *frames;
+	interval_fn sink; /* sees every interval, when it is closed */
+	void *sink_arg;
+};
+
+/* What the capture says about itself. Strings are the model's own. */
+struct facts {
+	char *path, *host, *kernel, *engine; /* "": not known */
+	VEC(char *) command;
+	uint64_t unix_ns, mono_ns; /* the wall clock and the events' clock at one moment */
+	uint64_t cpus, freq_hz;
+	bool complete; /* sealed, and nothing damaged */
+	bool sealed;
+	bool interrupted; /* by Ctrl-C */
+	bool no_space;	  /* the disk was full */
+	bool failed;
+	bool has_symbols;
+	bool has_switches;  /* the engine records them; otherwise only samples tell of time */
+	bool whole_machine; /* all threads were looked at: what a CPU did is known */
+	char *damage;	    /* in words; "" if none */
+};
+
+struct losses {
+	uint64_t by_class[3]; /* enum loss_class */
+	uint64_t by_cause[LOSS_CAUSES];
+	uint64_t by_kind[EV_KINDS]; /* 0: several, or not known */
+	uint64_t unknown; /* of causes from the future */
+	uint64_t late;	  /* events that came out of order */
+	uint64_t odd;	  /* events that contradict each other: others are missing */
+};
+
+struct model {
+	struct timeline timeline;
+	struct tally tally;
+	struct names names;
+	struct facts facts;
+	struct losses losses;
+	interval_fn sink;
+	void *sink_arg;
+	uint64_t events, samples, switches, wakings;
+};
+
+struct model *model_new(const struct model_opts *opts);
+void model_free(struct model *m);
+
+/* All of them before the first event. */
+void model_add_loss_span(struct model *m, uint32_t cpu, uint64_t start, uint64_t end);
+/* The same from a LOST event: nothing if it is not about threads' time. */
+void model_add_loss(struct model *m, const struct event *ev);
+
+void model_event(struct model *m, const struct event *ev);
+void model_finish(struct model *m);
+
+/* "switch", "fork"; the name that other outputs use too. */
+const char *model_event_name(unsigned kind);
+
+/* The window's begin and length: the whole recording, or what --from and --to leave of it. */
+uint64_t model_window_start(const struct model *m);
+uint64_t model_window_ns(const struct model *m);
+/* Wall clock, in ns since 1970, of a moment in the recording. */
+uint64_t model_unix_ns(const struct model *m, uint64_t ts);
+
+const char *loss_name(uint32_t cause);
+const char *loss_words(uint32_t cause);
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "model/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/types.h"
+
+#define NAME_MAX_BYTES 4096
+#define PROBE_FRAMES_MAX 12
+
+void names_init(struct names *n, const struct frame_source *source)
+{
+	*n = (struct names){0};
+	if (source)
+		n->source = *source;
+}
+
+void names_done(struct names *n)
+{
+	for (size_t i = 0; i < n->known.n; i++)
+		free(n->known.v[i].frames);
+	for (size_t i = 0; i < n->functions.n; i++) {
+		free((char *)n->functions.v[i].name);
+		free((char *)n->functions.v[i].module);
+		free((char *)n->functions.v[i].file);
+	}
+	vec_done(&n->functions);
+	vec_done(&n->known);
+	vec_done(&n->scratch);
+	map_done(&n->by_name);
+	map_done(&n->by_frame);
+}
+
+static const char *module_name(const struct module *m)
+{
+	const char *slash;
+
+	if (!m)
+		return "[unknown]";
+	switch (m->kind) {
+	case MODULE_KERNEL:
+		return "[kernel]";
+	case MODULE_VDSO:
+		return "[vdso]";
+	case MODULE_ANON:
+		return "[jit]";
+	case MODULE_FILE:
+		slash = m->path ? strrchr(m->path, '/') : NULL;
+		if (slash && slash[1])
+			return slash + 1;
+		return m->path && *m->path ? m->path : "[unknown]";
+	default:
+		return "[unknown]";
+	}
+}
+
+static uint32_t function_intern(struct names *n, const char *name, const char *module,
+				const struct symbol *sym, bool kernel)
+{
+	uint64_t key = map_mix(map_hash_bytes(name, strlen(name)) +
+			       3 * map_hash_bytes(module, strlen(module)));
+	struct function *f;
+	uint64_t *slot;
+	bool fresh;
+
+	for (;; key++) {
+		slot = map_put(&n->by_name, key, &fresh);
+		if (fresh)
+			break;
+		f = &n->functions.v[*slot - 1];
+		if (strcmp(f->name, name) || strcmp(f->module, module))
+			continue;
+		if (sym && sym->line && (!f->line || sym->line < f->line))
+			f->line = sym->line;
+		return (uint32_t)(*slot - 1);
+	}
+	f = vec_add(&n->functions);
+	*slot = n->functions.n;
+	f->name = mem_strndup(name, NAME_MAX_BYTES);
+	f->module = mem_strndup(module, NAME_MAX_BYTES);
+	f->file = sym && sym->file ? mem_strndup(sym->file, NAME_MAX_BYTES) : NULL;
+	f->line = sym ? sym->line : 0;
+	f->kernel = kernel;
+	f->named = sym != NULL;
+	return (uint32_t)(n->functions.n - 1);
+}
+
+static void name_frame(struct names *n, struct known_frame *k)
+{
+	const struct module *m = n->source.module(n->source.arg, k->module);
+	const char *module = module_name(m);
+	bool kernel = m && m->kind == MODULE_KERNEL;
+	const struct symbol *syms = NULL;
+	size_t count = n->source.symbol(n->source.arg, k->module, k->offset, &syms);
+	char plain[300];
+
+	if (count > SYMBOLS_PER_FRAME_MAX)
+		count = SYMBOLS_PER_FRAME_MAX;
+	k->n = count ? (uint32_t)count : 1;
+	k->frames = mem_zalloc(k->n * sizeof(*k->frames));
+	if (!count) {
+		snprintf(plain, sizeof(plain), "%.255s+0x%" PRIx64, module, k->offset);
+		k->frames[0].function = function_intern(n, plain, module, NULL, kernel);
+	}
+	for (size_t i = 0; i < count; i++)
+		k->frames[i] = (struct named_frame){
+			.function = function_intern(n, syms[i].name, module, &syms[i], kernel),
+			.line = syms[i].line,
+			.inlined = syms[i].inlined,
+		};
+}
+
+static const struct known_frame *know_frame(struct names *n, const struct frame *f)
+{
+	uint64_t key = map_mix(f->offset + map_mix(f->module));
+	struct known_frame *k;
+	uint64_t *slot;
+	bool fresh;
+
+	for (;; key++) {
+		slot = map_put(&n->by_frame, key, &fresh);
+		if (fresh)
+			break;
+		k = &n->known.v[*slot - 1];
+		if (k->module == f->module && k->offset == f->offset)
+			return k;
+	}
+	k = vec_add(&n->known);
+	*slot = n->known.n;
+	k->module = f->module;
+	k->offset = f->offset;
+	name_frame(n, k);
+	return k;
+}
+
+static void append_stack(struct names *n, uint32_t index)
+{
+	const struct frame *frames = NULL;
+	size_t count =
+		index && n->source.stack ? n->source.stack(n->source.arg, index, &frames) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct known_frame *k = know_frame(n, &frames[i]);
+
+		for (uint32_t j = 0; j < k->n; j++)
+			vec_push(&n->scratch, k->frames[j]);
+	}
+}
+
+size_t names_stack(struct names *n, uint32_t kstack, uint32_t ustack,
+		   const struct named_frame **ret)
+{
+	n->scratch.n = 0;
+	append_stack(n, kstack);
+	append_stack(n, ustack);
+	*ret = n->scratch.v;
+	return n->scratch.n;
+}
+
+static bool is_probe(const struct function *f)
+{
+	static const char *const starts[] = {"bpf_prog_", "bpf_trace_run", "bpf_trampoline_",
+					     "__traceiter_", "__bpf_trace_"};
+
+	for (unsigned i = 0; f->kernel && i < ARRAY_LEN(starts); i++)
+		if (!strncmp(f->name, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
+			  const struct named_frame **ret)
+{
+	size_t count = names_stack(n, kstack, ustack, ret), own = 0;
+
+	for (size_t i = 0; i < count && i < PROBE_FRAMES_MAX; i++)
+		if (is_probe(names_function(n, (*ret)[i].function)))
+			own = i + 1;
+	*ret += own;
+	return count - own;
+}

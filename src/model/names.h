@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames as a person reads them. Where names come from is the caller's: a capture's reader, or a
+ * test. Each address is named once; a function is a name in a module and has a number of its own.
+ */
+#ifndef THAW_MODEL_NAMES_H
+#define THAW_MODEL_NAMES_H
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct frame;
+struct module;
+struct symbol;
+
+struct frame_source {
+	void *arg;
+	size_t (*stack)(void *arg, uint32_t index, const struct frame **ret);
+	size_t (*symbol)(void *arg, uint32_t module, uint64_t offset, const struct symbol **ret);
+	const struct module *(*module)(void *arg, uint32_t index);
+};
+
+struct named_frame {
+	uint32_t function;
+	uint32_t line; /* 0: not known */
+	bool inlined;  /* into the next frame */
+};
+
+struct function {
+	const char *name, *module;
+	const char *file; /* NULL: not known */
+	uint32_t line;	  /* the lowest that was seen in it; 0: not known */
+	bool kernel;
+	bool named; /* false: no symbol, the name is module+0xoffset */
+};
+
+/* An address that has been named: its frames, innermost first. */
+struct known_frame {
+	uint32_t module;
+	uint32_t n;
+	uint64_t offset;
+	struct named_frame *frames;
+};
+
+struct names {
+	struct frame_source source;
+	VEC(struct function) functions;
+	struct map by_name;  /* hash of name and module -> function + 1 */
+	struct map by_frame; /* hash of module and offset -> place in known + 1 */
+	VEC(struct known_frame) known;
+	VEC(struct named_frame) scratch;
+};
+
+void names_init(struct names *n, const struct frame_source *source);
+void names_done(struct names *n);
+
+/*
+ * The kernel's frames, then the user's, leaf first, inlined functions as frames of their own. Valid
+ * until the next call.
+ */
+size_t names_stack(struct names *n, uint32_t kstack, uint32_t ustack,
+		   const struct named_frame **ret);
+
+/*
+ * The same for a stack that was taken where a probe stands (a wait, a waking), without the probe's
+ * own frames at its leaf: they differ from kernel to kernel and would tell one place from itself.
+ */
+size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
+			  const struct named_frame **ret);
+
+static inline const struct function *names_function(const struct names *n, uint32_t i)
+{
+	return &n->functions.v[i];
+}
+
+#endif

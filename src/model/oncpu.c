@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Who is on which CPU, and what is proven by it.
+ *
+ * A switch is proof of two things: prev ran on that CPU until now, and next does from now on. Proof
+ * reaches back to the last switch on that CPU, or to the end of the last loss there (cpu.since),
+ * and no further. So a thread that is found running without having been seen to come in has run
+ * since then; what it did before stays what was known of it.
+ *
+ * A thread that was on a CPU when that CPU's records went missing is out of sight: its time counts
+ * as lost, up to the moment from which its next event proves something.
+ *
+ * Invariant: cpu.cur == thread implies that the thread's open interval is RUNNING on that CPU.
+ */
+#include "model/machine.h"
+
+struct cpu *cpu_at(struct timeline *t, uint32_t cpu)
+{
+	while (t->cpus.n <= cpu)
+		vec_add(&t->cpus)->since = later(t->begin, t->every_edge);
+	return &t->cpus.v[cpu];
+}
+
+void cpu_leave(struct timeline *t, struct thread *th)
+{
+	struct life *l = th->life;
+	struct cpu *c = l->phase == INTERVAL_RUNNING ? cpu_at(t, l->cpu) : NULL;
+
+	if (c && c->cur == th) {
+		c->cur = NULL;
+		c->known = false;
+	}
+}
+
+/* Somebody else is found where it should run: it left at some moment since it came in. */
+void cpu_displace(struct timeline *t, struct cpu *c, const struct thread *by, uint64_t ts)
+{
+	struct thread *th = c->cur;
+
+	if (!th || th == by)
+		return;
+	t->odd++;
+	th->life->phase = INTERVAL_LOST;
+	life_enter(t, th, INTERVAL_LOST, ts);
+	c->cur = NULL;
+}
+
+void cpu_take(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
+{
+	struct cpu *c = cpu_at(t, cpu);
+
+	cpu_leave(t, th);
+	life_enter(t, th, INTERVAL_RUNNING, ts);
+	th->life->cpu = cpu;
+	th->life->last_in = ts;
+	c->cur = th;
+	c->known = true;
+	c->idle = false;
+}
+
+/* It runs on that CPU at ts: as long as is proven. */
+void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
+{
+	struct life *l = th->life;
+	struct cpu *c = cpu_at(t, cpu);
+	uint64_t since = later(c->since, l->since);
+
+	if (l->phase == INTERVAL_RUNNING && l->cpu == cpu && c->cur == th)
+		return;
+	cpu_displace(t, c, th, ts);
+	if (life_take_back(th, c->since)) {
+		struct waker pending = l->waker;
+
+		cpu_take(t, th, cpu, l->since);
+		l->waker = pending;
+		return;
+	}
+	if (l->phase == PHASE_UNKNOWN)
+		l->phase = INTERVAL_RUNNABLE;
+	cpu_take(t, th, cpu, since < ts ? since : ts);
+}
+
+/*
+ * The same from an event that is not a switch. It may come from the moment between the record of a
+ * switch and the switch itself, so it counts only where no switch says otherwise.
+ */
+void cpu_hints(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
+{
+	if (th && th->life && !cpu_at(t, cpu)->known)
+		cpu_proves(t, th, cpu, ts);
+}
+
+/* The thread that an event on its own CPU is about, made if need be. */
+struct thread *cpu_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts)
+{
+	struct thread *th = life_alive(t, tid);
+	struct cpu *c = cpu_at(t, cpu);
+
+	if (!th && tid && !life_has_ended(t, tid))
+		th = life_make(t, tid, c->known ? ts : c->since, PHASE_UNKNOWN);
+	cpu_hints(t, th, cpu, ts);
+	return th;
+}
+
+void cpu_lost(struct timeline *t, struct cpu *c, uint64_t ts)
+{
+	if (c->cur)
+		life_enter(t, c->cur, INTERVAL_LOST, ts);
+	c->cur = NULL;
+	c->known = false;
+	c->since = later(c->since, ts);
+}
+
+void cpu_account(struct timeline *t, struct cpu *c, bool idle, uint64_t ts)
+{
+	uint64_t from = later(c->since, t->from), to = ts < t->to ? ts : t->to;
+
+	if (from >= to)
+		return;
+	if (idle)
+		c->idle_ns += to - from;
+	else
+		c->busy_ns += to - from;
+}

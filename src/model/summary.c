@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Orders. "Telling" puts first the threads that used, wanted or were kept from a CPU: time running,
+ * runnable, lost, and waiting for anything but plain sleep counts; among equals, the longer wait.
+ * Threads that did nothing but wait are behind all others: there may be thousands of them.
+ */
+#include "model/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static const char *const order_words[] = {"telling", "running", "runnable",
+					  "waiting", "wall",	"name"};
+
+int thread_order_parse(const char *word, enum thread_order *ret)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(order_words); i++) {
+		if (!strcmp(word, order_words[i])) {
+			*ret = i;
+			return 0;
+		}
+	}
+	return err_set(-EINVAL,
+		       "--sort: there is no order '%s'; "
+		       "choose telling, running, runnable, waiting, wall or name",
+		       word);
+}
+
+enum reason thread_main_reason(const struct thread *t)
+{
+	enum reason best = REASON_UNKNOWN;
+
+	for (unsigned r = 0; r < REASONS; r++)
+		if (t->waits[r] > t->waits[best])
+			best = r;
+	return best;
+}
+
+static bool is_active(const struct thread *t)
+{
+	return t->total[INTERVAL_RUNNING] || t->total[INTERVAL_RUNNABLE] || t->samples;
+}
+
+static uint64_t weight(const struct thread *t, enum thread_order order)
+{
+	switch (order) {
+	case ORDER_TELLING:
+		return thread_wall(t) - t->waits[REASON_SLEEP] - t->waits[REASON_IDLE_KTHREAD];
+	case ORDER_RUNNING:
+		return t->total[INTERVAL_RUNNING];
+	case ORDER_RUNNABLE:
+		return t->total[INTERVAL_RUNNABLE];
+	case ORDER_WAITING:
+		return t->total[INTERVAL_WAITING];
+	case ORDER_WALL:
+		return thread_wall(t);
+	case ORDER_NAME:
+		break;
+	}
+	return 0;
+}
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return (a < b) - (a > b);
+}
+
+static int by_order(const void *pa, const void *pb, void *arg)
+{
+	const struct thread *a = *(const struct thread *const *)pa;
+	const struct thread *b = *(const struct thread *const *)pb;
+	enum thread_order order = *(enum thread_order *)arg;
+	int c = descending(is_active(a), is_active(b));
+
+	if (!c && order == ORDER_NAME)
+		c = strcmp(a->name, b->name);
+	if (!c)
+		c = descending(weight(a, order), weight(b, order));
+	if (!c)
+		c = descending(a->total[INTERVAL_WAITING], b->total[INTERVAL_WAITING]);
+	return c ? c : (a->index > b->index) - (a->index < b->index);
+}
+
+static void take_threads(struct summary *s, const struct summary_opts *opts, bool *chosen)
+{
+	const struct timeline *t = &s->model->timeline;
+	enum thread_order order = opts->order;
+
+	for (size_t i = 0; i < t->threads.n; i++) {
+		const struct thread *th = t->threads.v[i];
+
+		chosen[i] = !opts->thread || thread_matches(th, opts->thread);
+		if (!chosen[i] || (!thread_wall(th) && !th->samples))
+			continue;
+		vec_push(&s->threads, th);
+		s->active += is_active(th);
+		s->samples += th->samples;
+		for (unsigned k = 0; k < INTERVAL_KINDS; k++)
+			s->total[k] += th->total[k];
+	}
+	if (s->threads.n)
+		qsort_r(s->threads.v, s->threads.n, sizeof(*s->threads.v), by_order, &order);
+}
+
+static int by_self(const void *pa, const void *pb)
+{
+	const struct function_count *a = pa, *b = pb;
+	int c = descending(a->self, b->self);
+
+	if (!c)
+		c = descending(a->total, b->total);
+	return c ? c : (a->function > b->function) - (a->function < b->function);
+}
+
+/* A function counts once a sample however often it is on the stack: `last` remembers the row. */
+static void take_functions(struct summary *s, const bool *chosen)
+{
+	struct names *names = &s->model->names;
+	const struct tally *t = &s->model->tally;
+	VEC(struct function_count) counts = {0};
+	VEC(size_t) last = {0};
+
+	for (size_t i = 0; i < t->samples.n; i++) {
+		const struct sample_row *r = &t->samples.v[i];
+		const struct named_frame *f;
+		size_t n =
+			chosen[r->thread->index] ? names_stack(names, r->kstack, r->ustack, &f) : 0;
+
+		while (counts.n < names->functions.n) {
+			struct function_count fresh = {.function = (uint32_t)counts.n};
+
+			vec_push(&counts, fresh);
+			vec_push(&last, 0);
+		}
+		for (size_t j = 0; j < n; j++) {
+			struct function_count *c = &counts.v[f[j].function];
+
+			c->self += j ? 0 : r->count;
+			c->total += last.v[f[j].function] == i + 1 ? 0 : r->count;
+			last.v[f[j].function] = i + 1;
+		}
+	}
+	for (size_t i = 0; i < counts.n; i++)
+		if (counts.v[i].total)
+			vec_push(&s->functions, counts.v[i]);
+	if (s->functions.n)
+		qsort(s->functions.v, s->functions.n, sizeof(*s->functions.v), by_self);
+	vec_done(&counts);
+	vec_done(&last);
+}
+
+static void add_waker(struct wait_place *p, const struct waker_row *r)
+{
+	struct waker_sum *w = NULL;
+
+	for (size_t i = 0; i < p->wakers.n && !w; i++)
+		if (p->wakers.v[i].thread == r->thread && p->wakers.v[i].tid == r->tid &&
+		    p->wakers.v[i].interrupt == r->interrupt)
+			w = &p->wakers.v[i];
+	if (!w) {
+		w = vec_add(&p->wakers);
+		w->thread = r->thread;
+		w->tid = r->tid;
+		w->interrupt = r->interrupt;
+		w->kstack = r->kstack;
+		w->ustack = r->ustack;
+	}
+	w->total += r->total;
+	w->count += r->count;
+}
+
+static void add_wait(struct wait_place *p, const struct wait_row *r)
+{
+	if (r->total >= p->sort_total) {
+		p->sort_total = r->total;
+		p->kstack = r->kstack;
+		p->ustack = r->ustack;
+	}
+	if (r->max > p->max) {
+		p->max = r->max;
+		p->max_start = r->max_start;
+		p->max_thread = r->thread;
+	}
+	p->reason = r->reason;
+	p->total += r->total;
+	p->count += r->count;
+	p->open += r->open;
+}
+
+static int by_total(const void *pa, const void *pb)
+{
+	const struct wait_place *a = pa, *b = pb;
+	int c = (a->reason == REASON_IDLE_KTHREAD) - (b->reason == REASON_IDLE_KTHREAD);
+
+	if (!c)
+		c = descending(a->total, b->total);
+	if (!c)
+		c = descending(a->max, b->max);
+	if (!c)
+		c = (a->max_start > b->max_start) - (a->max_start < b->max_start);
+	if (!c)
+		c = (a->kstack > b->kstack) - (a->kstack < b->kstack);
+	return c ? c : (a->ustack > b->ustack) - (a->ustack < b->ustack);
+}
+
+static int by_waker_total(const void *pa, const void *pb)
+{
+	const struct waker_sum *a = pa, *b = pb;
+	int c = descending(a->total, b->total);
+
+	return c ? c : (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+static size_t place_of(struct summary *s, struct map *places, const struct wait_row *r)
+{
+	const struct named_frame *f;
+	size_t n = names_probed_stack(&s->model->names, r->kstack, r->ustack, &f);
+	uint64_t key = map_mix(r->reason + 1);
+	uint64_t *slot;
+	bool fresh;
+
+	if (!n)
+		return SIZE_MAX;
+	for (size_t i = 0; i < n; i++)
+		key = map_mix(key + f[i].function);
+	slot = map_put(places, key, &fresh);
+	if (fresh) {
+		vec_add(&s->waits);
+		*slot = s->waits.n - 1;
+	}
+	return *slot;
+}
+
+static void take_waits(struct summary *s, const bool *chosen)
+{
+	const struct tally *t = &s->model->tally;
+	size_t *place = mem_zalloc(t->waits.n * sizeof(*place));
+	struct map places = {0}, seen = {0};
+
+	for (size_t i = 0; i < t->waits.n; i++) {
+		const struct wait_row *r = &t->waits.v[i];
+		struct wait_place *p;
+		uint64_t where;
+		bool fresh;
+
+		if (!chosen[r->thread->index])
+			continue;
+		place[i] = place_of(s, &places, r);
+		p = place[i] == SIZE_MAX ? &s->placeless[r->reason] : &s->waits.v[place[i]];
+		add_wait(p, r);
+		where = place[i] == SIZE_MAX ? UINT64_MAX - r->reason : place[i];
+		map_put(&seen, map_mix(where) + r->thread->index, &fresh);
+		p->threads += fresh;
+	}
+	for (size_t i = 0; i < t->wakers.n; i++) {
+		size_t w = t->wakers.v[i].wait;
+
+		if (chosen[t->waits.v[w].thread->index] && place[w] != SIZE_MAX)
+			add_waker(&s->waits.v[place[w]], &t->wakers.v[i]);
+	}
+	for (size_t i = 0; i < s->waits.n; i++)
+		if (s->waits.v[i].wakers.n)
+			qsort(s->waits.v[i].wakers.v, s->waits.v[i].wakers.n,
+			      sizeof(*s->waits.v[i].wakers.v), by_waker_total);
+	if (s->waits.n)
+		qsort(s->waits.v, s->waits.n, sizeof(*s->waits.v), by_total);
+	map_done(&places);
+	map_done(&seen);
+	free(place);
+}
+
+int summary_new(struct model *m, const struct summary_opts *opts, struct summary **ret)
+{
+	struct summary *s = mem_zalloc(sizeof(*s));
+	bool *chosen = mem_zalloc(m->timeline.threads.n);
+	bool any = !opts->thread;
+
+	s->model = m;
+	take_threads(s, opts, chosen);
+	for (size_t i = 0; i < m->timeline.threads.n; i++)
+		any |= chosen[i];
+	if (!any) {
+		free(chosen);
+		summary_free(s);
+		return err_set(-ENOENT, "no thread has the tid or name '%s'", opts->thread);
+	}
+	take_functions(s, chosen);
+	take_waits(s, chosen);
+	free(chosen);
+	*ret = s;
+	return 0;
+}
+
+void summary_free(struct summary *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->waits.n; i++)
+		vec_done(&s->waits.v[i].wakers);
+	vec_done(&s->waits);
+	vec_done(&s->functions);
+	vec_done(&s->threads);
+	free(s);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A finished model, sorted for reading: threads, functions, places where threads waited. This is
+ * all that a view needs; every order is total, so that equal captures give equal reports.
+ */
+#ifndef THAW_MODEL_SUMMARY_H
+#define THAW_MODEL_SUMMARY_H
+
+#include "model/model.h"
+
+enum thread_order {
+	ORDER_TELLING, /* the busiest and those held up first; see summary.c */
+	ORDER_RUNNING,
+	ORDER_RUNNABLE,
+	ORDER_WAITING,
+	ORDER_WALL,
+	ORDER_NAME,
+};
+
+struct function_count {
+	uint32_t function;
+	uint64_t self, total;
+};
+
+struct waker_sum {
+	const struct thread *thread; /* NULL: an interrupt, or not one that we look at */
+	uint32_t tid;
+	bool interrupt;
+	uint32_t kstack, ustack;
+	uint64_t total, count;
+};
+
+/* Waits for one reason in one place: the same functions, whatever the addresses in them. */
+struct wait_place {
+	enum reason reason;
+	uint32_t kstack, ustack; /* of the one that waited longest in total */
+	uint64_t total, count, open;
+	uint64_t max, max_start;
+	const struct thread *max_thread;
+	uint32_t threads;	      /* how many waited here */
+	VEC(struct waker_sum) wakers; /* by total, the largest first */
+	uint64_t sort_total;	      /* summary.c's */
+};
+
+struct summary {
+	struct model *model;
+	VEC(const struct thread *) threads; /* in the order asked for; those that ever ran first */
+	size_t active;			    /* how many of them did more than wait */
+	uint64_t total[INTERVAL_KINDS];
+	uint64_t samples;
+	VEC(struct function_count) functions; /* by self, then total */
+	VEC(struct wait_place) waits; /* by total, idle kernel threads last; with a stack only */
+	struct wait_place placeless[REASONS]; /* all others, by reason */
+};
+
+struct summary_opts {
+	const char *thread; /* NULL: all; else tid or name */
+	enum thread_order order;
+};
+
+/* m must be finished, and outlive the summary. -ENOENT with words if no thread matches. */
+int summary_new(struct model *m, const struct summary_opts *opts, struct summary **ret);
+void summary_free(struct summary *s);
+
+/* By its words: "telling", "running", ... Returns -EINVAL with the list of them. */
+int thread_order_parse(const char *word, enum thread_order *ret);
+
+/* The reason for which a thread waited longest; REASON_UNKNOWN if it never waited. */
+enum reason thread_main_reason(const struct thread *t);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "model/tally.h"
+
+#include "wire/event.h"
+
+static uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
+{
+	return map_mix(map_mix(map_mix(a) + b) + c);
+}
+
+/*
+ * Finds the row that `same` accepts among those with this key, or makes room for one: the loop of
+ * all three tables. Evaluates to the row's index; *fresh tells a new one, whose row the caller
+ * appends.
+ */
+#define ROW(map, rows, key, same, fresh)                                                           \
+	({                                                                                         \
+		uint64_t key_ = (key), *slot_;                                                     \
+		size_t at_;                                                                        \
+                                                                                                   \
+		for (;; key_++) {                                                                  \
+			slot_ = map_put((map), key_, &(fresh));                                    \
+			if (fresh)                                                                 \
+				*slot_ = (rows)->n;                                                \
+			at_ = *slot_;                                                              \
+			if (fresh || (same))                                                       \
+				break;                                                             \
+		}                                                                                  \
+		at_;                                                                               \
+	})
+
+void tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack)
+{
+	uint64_t stacks = (uint64_t)kstack << 32 | ustack;
+	bool fresh;
+	size_t i = ROW(&t->sample_map, &t->samples, key_of(th->index, stacks, 0),
+		       t->samples.v[at_].thread == th && t->samples.v[at_].kstack == kstack &&
+			       t->samples.v[at_].ustack == ustack,
+		       fresh);
+
+	if (fresh)
+		vec_push(&t->samples,
+			 (struct sample_row){.thread = th, .kstack = kstack, .ustack = ustack});
+	t->samples.v[i].count++;
+}
+
+static size_t wait_row(struct tally *t, const struct interval *iv)
+{
+	enum reason reason = reason_of_state(iv->state);
+	uint64_t stacks = (uint64_t)iv->kstack << 32 | iv->ustack;
+	bool fresh;
+	size_t i = ROW(&t->wait_map, &t->waits, key_of(iv->thread->index, stacks, reason),
+		       t->waits.v[at_].thread == iv->thread && t->waits.v[at_].reason == reason &&
+			       t->waits.v[at_].kstack == iv->kstack &&
+			       t->waits.v[at_].ustack == iv->ustack,
+		       fresh);
+
+	if (fresh)
+		vec_push(&t->waits, (struct wait_row){.thread = iv->thread,
+						      .reason = reason,
+						      .kstack = iv->kstack,
+						      .ustack = iv->ustack});
+	return i;
+}
+
+static void tally_waker(struct tally *t, size_t wait, const struct interval *iv)
+{
+	const struct waker *w = &iv->waker;
+	bool interrupt = w->ctx != WAKE_TASK || !w->tid, fresh;
+	uint32_t tid = interrupt ? 0 : w->tid;
+	const struct thread *th = interrupt ? NULL : w->thread;
+	size_t i = ROW(&t->waker_map, &t->wakers, key_of(wait, tid, th ? th->index + 1 : 0),
+		       t->wakers.v[at_].wait == wait && t->wakers.v[at_].tid == tid &&
+			       t->wakers.v[at_].thread == th &&
+			       t->wakers.v[at_].interrupt == interrupt,
+		       fresh);
+	struct waker_row *r;
+
+	if (fresh)
+		vec_push(&t->wakers, (struct waker_row){.wait = (uint32_t)wait,
+							.thread = th,
+							.tid = tid,
+							.interrupt = interrupt});
+	r = &t->wakers.v[i];
+	r->total += iv->end - iv->start;
+	r->count += !iv->more;
+	if (!r->kstack && !r->ustack) {
+		r->kstack = w->kstack;
+		r->ustack = w->ustack;
+	}
+}
+
+void tally_wait(struct tally *t, const struct interval *iv)
+{
+	uint64_t ns = iv->end - iv->start;
+	size_t i = wait_row(t, iv);
+	struct wait_row *r = &t->waits.v[i];
+
+	r->total += ns;
+	r->count += !iv->more;
+	r->open += iv->open && !iv->more;
+	if (ns > r->max) {
+		r->max = ns;
+		r->max_start = iv->start;
+		r->max_waker = iv->waker;
+	}
+	if (iv->waker.known)
+		tally_waker(t, i, iv);
+}
+
+void tally_done(struct tally *t)
+{
+	vec_done(&t->samples);
+	vec_done(&t->waits);
+	vec_done(&t->wakers);
+	map_done(&t->sample_map);
+	map_done(&t->wait_map);
+	map_done(&t->waker_map);
+}

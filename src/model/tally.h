@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running sums over samples and waits: one row for each distinct (thread, stacks), so that every
+ * question asked later (by thread, by function, by place) is a pass over rows, never over events.
+ */
+#ifndef THAW_MODEL_TALLY_H
+#define THAW_MODEL_TALLY_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/interval.h"
+#include "model/thread.h"
+
+struct sample_row {
+	const struct thread *thread;
+	uint32_t kstack, ustack;
+	uint64_t count;
+};
+
+struct wait_row {
+	const struct thread *thread;
+	enum reason reason;
+	uint32_t kstack, ustack;
+	uint64_t total, count;
+	uint64_t open;		 /* of count: had not ended when observation did */
+	uint64_t max, max_start; /* the longest, and when it began */
+	struct waker max_waker;
+};
+
+struct waker_row {
+	uint32_t wait; /* index of its wait_row */
+	const struct thread *thread;
+	uint32_t tid;
+	bool interrupt; /* not to be blamed on any thread */
+	uint32_t kstack, ustack;
+	uint64_t total, count;
+};
+
+struct tally {
+	VEC(struct sample_row) samples;
+	VEC(struct wait_row) waits;
+	VEC(struct waker_row) wakers;
+	struct map sample_map, wait_map, waker_map;
+};
+
+void tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack);
+void tally_wait(struct tally *t, const struct interval *iv);
+void tally_done(struct tally *t);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The order of things: the recording's begin and end, the edges of loss spans as time passes them,
+ * and each event to the file that knows what it says (sched.c, tasks.c).
+ */
+#include "model/machine.h"
+
+#include <stdlib.h>
+
+void timeline_init(struct timeline *t, interval_fn sink, void *arg)
+{
+	*t = (struct timeline){.to = UINT64_MAX, .sink = sink, .sink_arg = arg};
+}
+
+void timeline_done(struct timeline *t)
+{
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.v[i];
+
+		free(th->life);
+		free(th->name);
+		free(th->first_name);
+		free(th);
+	}
+	vec_done(&t->threads);
+	vec_done(&t->cpus);
+	map_done(&t->tids);
+	spans_done(&t->spans);
+}
+
+struct thread *timeline_thread(const struct timeline *t, uint32_t tid)
+{
+	uint64_t *i = map_get(&t->tids, tid);
+
+	return i ? t->threads.v[*i - 1] : NULL;
+}
+
+static void set_begin(struct timeline *t, uint64_t ts)
+{
+	t->begin = ts;
+	t->from = ts + t->window_from;
+	t->to = t->window_to ? ts + t->window_to : UINT64_MAX;
+	for (size_t i = 0; i < t->cpus.n; i++)
+		t->cpus.v[i].since = later(t->cpus.v[i].since, ts);
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.v[i];
+
+		if (th->life && !th->life->emitted && th->start < ts) {
+			th->start = ts;
+			th->life->since = later(th->life->since, ts);
+		}
+	}
+}
+
+void timeline_begin(struct timeline *t, uint64_t ts)
+{
+	if (t->begun)
+		return;
+	set_begin(t, ts);
+	t->begun = true;
+}
+
+static void pass_edges(struct timeline *t, uint64_t ts)
+{
+	for (; t->next_edge < t->spans.edges.n; t->next_edge++) {
+		const struct span_edge *e = &t->spans.edges.v[t->next_edge];
+
+		if (e->ts > ts)
+			return;
+		t->last_edge = e->ts;
+		if (e->cpu != SPAN_ALL_CPUS)
+			cpu_lost(t, cpu_at(t, e->cpu), e->ts);
+		else
+			t->every_edge = e->ts;
+		for (size_t i = 0; e->cpu == SPAN_ALL_CPUS && i < t->cpus.n; i++)
+			cpu_lost(t, &t->cpus.v[i], e->ts);
+	}
+}
+
+static void dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
+{
+	struct thread *th;
+
+	switch (ev->kind) {
+	case EV_SWITCH:
+		sched_switch(t, ev->cpu, &ev->switch_, ts);
+		break;
+	case EV_WAKING:
+		sched_waking(t, ev->cpu, &ev->waking, ts);
+		break;
+	case EV_SAMPLE:
+		cpu_thread(t, ev->sample.tid, ev->cpu, ts);
+		break;
+	case EV_WAIT:
+		th = cpu_thread(t, ev->wait.tid, ev->cpu, ts);
+		if (th)
+			life_wait_stacks(th, ev->wait.kstack, ev->wait.ustack);
+		break;
+	case EV_THREAD:
+		task_thread(t, &ev->thread, ts);
+		break;
+	case EV_FORK:
+		task_fork(t, ev->cpu, &ev->fork, ts);
+		break;
+	case EV_EXEC:
+		task_exec(t, ev->cpu, &ev->exec, ts);
+		break;
+	case EV_EXIT:
+		task_exit(t, ev->cpu, &ev->exit, ts);
+		break;
+	case EV_RENAME:
+		th = life_alive(t, ev->rename.tid);
+		if (th)
+			thread_rename(th, ev->rename.name);
+		break;
+	case EV_LEAVE:
+		th = life_alive(t, ev->leave.tid);
+		if (th)
+			life_end(t, th, ts, true);
+		break;
+	case EV_MARK:
+		if (ev->mark.what == MARK_END && !t->end)
+			t->end = later(ts, 1);
+		break;
+	}
+}
+
+void timeline_event(struct timeline *t, const struct event *ev)
+{
+	uint64_t ts = ev->ts;
+
+	spans_seal(&t->spans);
+	if (!t->begun && (!t->now || (ev->kind == EV_MARK && ev->mark.what == MARK_BEGIN)))
+		set_begin(t, ts);
+	if (ev->kind == EV_MARK && ev->mark.what == MARK_BEGIN)
+		t->begun = true;
+	if (ts < t->now && ts >= t->begin)
+		t->late++;
+	t->now = later(t->now, ts);
+	if (t->end && ts > t->end)
+		return;
+	ts = later(ts, t->begin);
+	pass_edges(t, ts);
+	dispatch(t, ev, ts);
+}
+
+void timeline_finish(struct timeline *t)
+{
+	if (!t->end)
+		t->end = t->now;
+	t->end = later(t->end, t->begin);
+	spans_seal(&t->spans);
+	pass_edges(t, t->end);
+	for (size_t i = 0; i < t->cpus.n; i++)
+		if (t->cpus.v[i].known && t->cpus.v[i].seen)
+			cpu_account(t, &t->cpus.v[i], t->cpus.v[i].idle, t->end);
+	for (size_t i = 0; i < t->threads.n; i++) {
+		struct thread *th = t->threads.v[i];
+
+		if (!th->life)
+			continue;
+		if (th->exit_ts)
+			life_end(t, th, later(th->exit_ts, th->life->since), false);
+		else
+			life_end(t, th, t->end, true);
+	}
+}

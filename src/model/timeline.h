@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events in, intervals out: the state machine at the heart of the model.
+ *
+ * Every nanosecond of a thread's observed life is in exactly one interval. An interval is handed to
+ * the sink as soon as nothing can change it any more; what is kept is the open interval of each
+ * thread, so memory grows with threads and not with events.
+ *
+ * Loss spans must be added before the first event: a LOST event stands at the end of the time that
+ * it is about, when the intervals of that time have long gone to the sink.
+ */
+#ifndef THAW_MODEL_TIMELINE_H
+#define THAW_MODEL_TIMELINE_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/interval.h"
+#include "model/spans.h"
+#include "model/thread.h"
+#include "wire/event.h"
+
+struct cpu {
+	uint64_t since;	    /* the last switch or loss: from here on we know what it did */
+	struct thread *cur; /* NULL: idle, a thread that is not looked at, or not known */
+	bool known;
+	bool idle;
+	bool seen;
+	uint64_t busy_ns, idle_ns;
+};
+
+struct timeline {
+	struct map tids; /* tid -> index + 1 into threads, of the latest that had it */
+	VEC(struct thread *) threads;
+	VEC(struct cpu) cpus;
+	struct spans spans;
+	size_t next_edge;
+	uint64_t begin, end;		 /* of the recording; end 0: not yet known */
+	uint64_t now;			 /* the latest timestamp so far */
+	uint64_t window_from, window_to; /* since begin; set by the caller; to 0: no end */
+	uint64_t from, to;   /* the same, absolute: only what lies in it is handed out */
+	bool begun;	     /* begin is known for good */
+	uint64_t every_edge; /* the same, on all CPUs at once */
+	uint64_t last_edge;  /* the last moment at which a loss began or ended */
+	uint64_t late;	     /* events whose time lay behind one already seen */
+	uint64_t odd;	     /* events that contradict what is known: something is missing */
+	interval_fn sink;
+	void *sink_arg;
+};
+
+void timeline_init(struct timeline *t, interval_fn sink, void *arg);
+void timeline_done(struct timeline *t);
+
+/* The recording's begin, if known beforehand; otherwise its mark says so, or the first event. */
+void timeline_begin(struct timeline *t, uint64_t ts);
+void timeline_event(struct timeline *t, const struct event *ev);
+/* Closes what is open. After this only the results may be read. */
+void timeline_finish(struct timeline *t);
+
+/* The thread that has this tid now, or had it last; NULL. */
+struct thread *timeline_thread(const struct timeline *t, uint32_t tid);
+
+#endif

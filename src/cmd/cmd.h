@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs. Each is one file and one row of the table in main.c; argv[0] is the verb, the return
+ * value the exit status: 0, 1 for failure, 2 for wrong usage. Only this folder prints errors.
+ */
+#ifndef THAW_CMD_CMD_H
+#define THAW_CMD_CMD_H
+
+#include <stdbool.h>
+
+int cmd_record(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+
+/* "thaw VERB: <err_msg()>" on stderr, with a hint at --help; returns 2. */
+int cmd_usage_error(const char *verb);
+/* "thaw VERB: <err_msg()>" on stderr; returns 1. */
+int cmd_fail(const char *verb);
+
+struct reader;
+/*
+ * Opens a capture. With `names`, one that was torn before it got its names gets them now, as far as
+ * this machine still knows them.
+ */
+int cmd_open(const char *path, bool names, struct reader **ret);
+
+#endif

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/*
+ * thaw info: what a capture file is, and what is missing from it. It reads all events to count
+ * them, so that what it says of damage is said of the whole file; --verify also checks what the
+ * counts do not need, and makes damage a failure.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "store/inspect.h"
+#include "store/reader.h"
+#include "wire/loss.h"
+
+enum { COLUMNS_WIDE = 80, LABEL_WIDE = 12 };
+
+struct info_args {
+	bool verify, json;
+};
+
+#define AT(member) offsetof(struct info_args, member)
+
+static const struct option_row rows[] = {
+	{0, "verify", OPTION_FLAG, AT(verify), NULL, "read and check every byte; fail if damaged",
+	 0, 0, 0},
+	{0, "json", OPTION_FLAG, AT(json), NULL, "everything, as JSON", 0, 0, 0},
+	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
+};
+
+static const char usage[] =
+	"usage: thaw info [options] [FILE]\n\n"
+	"Shows what a capture (capture.thaw) holds, whether it is complete, and if not,\n"
+	"what is missing and why.\n\n";
+
+struct tally {
+	uint64_t events;
+	uint64_t kinds[EV_KINDS];
+	uint64_t lost[LOSS_CAUSES];  /* counts */
+	uint64_t times[LOSS_CAUSES]; /* LOST events; more than none even if what they count is 0 */
+	const char *bad;	     /* --verify: the finding, or NULL */
+};
+
+/* LOST events are counted as losses, not as events: some of them the reader made itself. */
+static int count(struct reader *r, struct tally *t)
+{
+	struct event ev;
+	int rc;
+
+	while ((rc = reader_next(r, &ev)) > 0) {
+		if (ev.kind == EV_LOST) {
+			uint32_t cause = ev.lost.cause < LOSS_CAUSES ? ev.lost.cause : 0;
+
+			t->lost[cause] += ev.lost.count;
+			t->times[cause]++;
+			continue;
+		}
+		t->events++;
+		t->kinds[ev.kind]++;
+	}
+	return rc;
+}
+
+static const char *cause_name(unsigned cause)
+{
+	switch (cause) {
+#define LOSS(id, UPPER, name, class, words)                                                        \
+	case id:                                                                                   \
+		return name;
+#include "wire/loss.def"
+	}
+	return "unknown";
+}
+
+static const char *cause_words(unsigned cause)
+{
+	switch (cause) {
+#define LOSS(id, UPPER, name, class, words)                                                        \
+	case id:                                                                                   \
+		return words;
+#include "wire/loss.def"
+	}
+	return "for a cause that this version does not know";
+}
+
+static const char *reason_name(const struct reader_info *info)
+{
+	static const char *const names[] = {
+		[END_DONE] = "done",
+		[END_INTERRUPTED] = "interrupted",
+		[END_NO_SPACE] = "no_space",
+		[END_ERROR] = "error",
+	};
+
+	return info->sealed ? names[info->reason] : NULL;
+}
+
+/* A label and words, broken at spaces so that no line is wider than a terminal. */
+static void row(const char *label, const char *words)
+{
+	const size_t room = COLUMNS_WIDE - LABEL_WIDE - 1;
+
+	do {
+		size_t n = strlen(words), cut = n;
+
+		if (n > room) {
+			for (cut = room; cut && words[cut] != ' '; cut--)
+				;
+			if (!cut)
+				cut = room;
+		}
+		printf("%-*s ", LABEL_WIDE, label);
+		/* From a file that anybody may have made: nothing that a terminal would obey. */
+		for (size_t i = 0; i < cut; i++)
+			putchar((unsigned char)words[i] < 0x20 || words[i] == 0x7f ? '?'
+										   : words[i]);
+		putchar('\n');
+		label = "";
+		words += cut;
+		while (*words == ' ')
+			words++;
+	} while (*words);
+}
+
+static void fact_row(const struct reader *r, const char *label, const char *key)
+{
+	const char *v = reader_meta(r, key, 0);
+
+	if (v)
+		row(label, v);
+}
+
+static void put_word(struct buf *b, const char *w)
+{
+	bool plain = *w && !strpbrk(w, " \t\n'\"\\$&|;<>()*?[]`#~!{}");
+
+	if (b->len)
+		buf_put_u8(b, ' ');
+	if (!plain)
+		buf_put_u8(b, '\'');
+	for (; *w; w++) {
+		if (*w == '\'')
+			buf_put(b, "'\\'", 3);
+		buf_put_u8(b, (uint8_t)*w);
+	}
+	if (!plain)
+		buf_put_u8(b, '\'');
+}
+
+static void command_row(const struct reader *r)
+{
+	struct buf b = {0};
+	const char *w;
+
+	for (size_t i = 0; (w = reader_meta(r, "command", i)); i++)
+		put_word(&b, w);
+	if (b.len)
+		row("command", buf_cstr(&b));
+	buf_done(&b);
+}
+
+static uint64_t duration(const struct reader_info *info)
+{
+	return info->last_ts > info->first_ts ? info->last_ts - info->first_ts : 0;
+}
+
+static void time_row(const struct reader_info *info)
+{
+	time_t s = (time_t)(info->start_unix_ns / NSEC_PER_SEC);
+	char when[64] = "at an unknown time", span[16], words[128];
+	struct tm tm;
+
+	if (localtime_r(&s, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
+	snprintf(words, sizeof(words), "%s, for %s", when,
+		 units_duration(span, sizeof(span), duration(info)));
+	row("recorded", words);
+}
+
+static void events_rows(const struct tally *t)
+{
+	char words[32], label[40];
+
+	snprintf(words, sizeof(words), "%10llu", (unsigned long long)t->events);
+	row("events", words);
+	for (unsigned k = 1; k < EV_KINDS; k++) {
+		if (!t->kinds[k])
+			continue;
+		snprintf(words, sizeof(words), "%10llu", (unsigned long long)t->kinds[k]);
+		snprintf(label, sizeof(label), "  %s", event_name(k));
+		row(label, words);
+	}
+}
+
+static void losses_rows(const struct tally *t)
+{
+	const char *label = "losses";
+
+	for (unsigned c = 0; c < LOSS_CAUSES; c++) {
+		char words[200];
+
+		if (!t->times[c])
+			continue;
+		if (t->lost[c])
+			snprintf(words, sizeof(words), "%llu: %s", (unsigned long long)t->lost[c],
+				 cause_words(c));
+		else
+			snprintf(words, sizeof(words), "an unknown number: %s", cause_words(c));
+		row(label, words);
+		label = "";
+	}
+	if (*label)
+		row(label, "none");
+}
+
+static void state_rows(const struct reader_info *info, const struct tally *t)
+{
+	char words[400], size[16];
+
+	snprintf(words, sizeof(words), "%s%s%s",
+		 info->complete ? "complete" : "not complete: ", info->damage,
+		 info->complete && info->reason == END_INTERRUPTED ? ", ended by the user" : "");
+	if (t->bad && info->complete)
+		snprintf(words, sizeof(words), "damaged: %s", t->bad);
+	row("state", words);
+	if (info->chunks_damaged) {
+		snprintf(words, sizeof(words), "%llu chunk%s damaged or missing, %s lost",
+			 (unsigned long long)info->chunks_damaged,
+			 info->chunks_damaged == 1 ? " is" : "s are",
+			 units_size(size, sizeof(size), info->bytes_lost));
+		row("", words);
+	}
+	if (info->chunks_unknown) {
+		snprintf(words, sizeof(words), "%llu chunk%s of a newer thaw skipped",
+			 (unsigned long long)info->chunks_unknown,
+			 info->chunks_unknown == 1 ? " is" : "s are");
+		row("", words);
+	}
+}
+
+static void print_text(const struct reader *r, const char *path, const struct info_args *a,
+		       const struct tally *t)
+{
+	const struct reader_info *info = reader_info(r);
+	char words[160], size[16];
+
+	row("capture", path);
+	snprintf(words, sizeof(words), "%s in %llu chunks, format %u",
+		 units_size(size, sizeof(size), info->file_bytes), (unsigned long long)info->chunks,
+		 info->version);
+	row("size", words);
+	fact_row(r, "host", "host");
+	fact_row(r, "kernel", "kernel");
+	fact_row(r, "engine", "engine");
+	fact_row(r, "scope", "scope");
+	fact_row(r, "target", "target");
+	command_row(r);
+	time_row(info);
+	events_rows(t);
+	losses_rows(t);
+	snprintf(words, sizeof(words), "%u, in %u modules; %zu addresses have names",
+		 reader_stacks(r), reader_modules(r), reader_symbols(r));
+	row("stacks", words);
+	state_rows(info, t);
+	if (a->verify && !t->bad)
+		row("verified", "every byte was read and is as it was written");
+}
+
+static void json_maybe(struct json *j, const char *key, const char *val)
+{
+	if (val)
+		json_str(j, key, val);
+	else
+		json_null(j, key);
+}
+
+static void json_facts(struct json *j, const struct reader *r)
+{
+	const char *k, *v;
+
+	json_maybe(j, "host", reader_meta(r, "host", 0));
+	json_maybe(j, "kernel", reader_meta(r, "kernel", 0));
+	json_maybe(j, "engine", reader_meta(r, "engine", 0));
+	json_arr(j, "command");
+	for (size_t i = 0; (v = reader_meta(r, "command", i)); i++)
+		json_str(j, NULL, v);
+	json_arr_end(j);
+	json_arr(j, "facts");
+	for (size_t i = 0; reader_meta_at(r, i, &k, &v); i++) {
+		json_obj(j, NULL);
+		json_str(j, "key", k);
+		json_str(j, "value", v);
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+}
+
+static void json_counts(struct json *j, const struct tally *t)
+{
+
+	json_u64(j, "events", t->events);
+	json_obj(j, "events_by_kind");
+	for (unsigned k = 1; k < EV_KINDS; k++)
+		if (t->kinds[k])
+			json_u64(j, event_name(k), t->kinds[k]);
+	json_obj_end(j);
+	json_obj(j, "losses");
+	for (unsigned c = 0; c < LOSS_CAUSES; c++)
+		if (t->times[c])
+			json_u64(j, cause_name(c), t->lost[c]);
+	json_obj_end(j);
+}
+
+static void print_json(const struct reader *r, const char *path, const struct info_args *a,
+		       const struct tally *t)
+{
+	const struct reader_info *info = reader_info(r);
+	struct json j;
+
+	json_init(&j, stdout);
+	json_obj(&j, NULL);
+	json_str(&j, "schema", "thaw.info/1");
+	json_str(&j, "path", path);
+	json_u64(&j, "bytes", info->file_bytes);
+	json_u64(&j, "version", info->version);
+	json_facts(&j, r);
+	json_u64(&j, "start_unix_ns", info->start_unix_ns);
+	json_u64(&j, "duration_ns", duration(info));
+	json_counts(&j, t);
+	json_u64(&j, "stacks", reader_stacks(r));
+	json_u64(&j, "modules", reader_modules(r));
+	json_u64(&j, "symbols", reader_symbols(r));
+	json_bool(&j, "complete", info->complete);
+	json_maybe(&j, "ended", reason_name(info));
+	json_str(&j, "damage", info->damage);
+	json_u64(&j, "chunks", info->chunks);
+	json_u64(&j, "chunks_damaged", info->chunks_damaged);
+	json_u64(&j, "chunks_unknown", info->chunks_unknown);
+	json_u64(&j, "bytes_lost", info->bytes_lost);
+	if (a->verify)
+		json_bool(&j, "verified", !t->bad);
+	json_obj_end(&j);
+	putchar('\n');
+}
+
+static int show(struct reader *r, const char *path, const struct info_args *a)
+{
+	struct tally t = {0};
+	char *finding = NULL;
+	int rc = count(r, &t), verified = 0;
+
+	if (rc)
+		return err_add(rc, "%s", path);
+	if (a->verify)
+		verified = reader_verify(r);
+	if (verified) {
+		finding = mem_strdup(err_msg());
+		t.bad = finding;
+	}
+	if (a->json)
+		print_json(r, path, a, &t);
+	else
+		print_text(r, path, a, &t);
+	rc = output_close(stdout, "standard output");
+	if (!rc && verified)
+		rc = err_set(verified, "%s: damaged: %s", path, finding);
+	free(finding);
+	return rc;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct info_args args = {0};
+	const char *path;
+	struct reader *r;
+	int first, rc;
+
+	rc = options_parse(rows, argc, argv, OPTIONS_PERMUTE, &args, &first);
+	if (rc > 0) {
+		fputs(usage, stdout);
+		options_help(rows, stdout);
+		return 0;
+	}
+	if (!rc && argc - first > 1)
+		rc = err_set(-EINVAL, "one file at a time, not %d", argc - first);
+	if (rc)
+		return cmd_usage_error(argv[0]);
+	output_begin();
+	path = first < argc ? argv[first] : "capture.thaw";
+	rc = cmd_open(path, false, &r);
+	if (rc)
+		return cmd_fail(argv[0]);
+	rc = show(r, path, &args);
+	reader_close(r);
+	return rc ? cmd_fail(argv[0]) : 0;
+}

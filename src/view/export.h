@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Formats of other tools. An exporter is one file, one const struct, one row in export.c. */
+#ifndef THAW_VIEW_EXPORT_H
+#define THAW_VIEW_EXPORT_H
+
+#include <stdio.h>
+
+#include "model/model.h"
+
+enum export_kind {
+	EXPORT_CPU,  /* where CPU time went: samples */
+	EXPORT_WAIT, /* where threads waited: microseconds */
+};
+
+struct export_opts {
+	enum export_kind kind;
+	const char *thread; /* NULL: all */
+};
+
+struct exporter {
+	const char *name;
+	const char *words;
+	void (*run)(struct model *m, const struct export_opts *opts, FILE *out);
+};
+
+extern const struct exporter export_collapsed;
+
+/* NULL-terminated. */
+extern const struct exporter *const exporters[];
+
+/* By name; -EINVAL with the list of those that there are. */
+int export_find(const char *name, const struct exporter **ret);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Which frames of a stack tell a person something. */
+#ifndef THAW_VIEW_FRAMES_H
+#define THAW_VIEW_FRAMES_H
+
+#include <stdbool.h>
+
+#include "model/names.h"
+
+#define PATH_FRAMES 12
+
+/* Names for a short stack, root first; returns how many. Nothing telling: the leaf's own. */
+size_t frames_telling(struct names *names, uint32_t kstack, uint32_t ustack,
+		      const char *ret[PATH_FRAMES]);
+
+/* On so many stacks that its name tells nothing. */
+bool frames_plain(const char *name);
+
+/* The thread waits for something to do: a timer, a request, a child. */
+bool frames_idle(struct names *names, uint32_t kstack, uint32_t ustack);
+
+#endif

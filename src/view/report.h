@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* `thaw report`: one screen for a person, or everything as JSON ("thaw.report/1"). */
+#ifndef THAW_VIEW_REPORT_H
+#define THAW_VIEW_REPORT_H
+
+#include <stdio.h>
+
+#include "model/summary.h"
+
+struct report_opts {
+	uint64_t top; /* rows a table; 0: what fits one screen (text), all (JSON) */
+	bool colour;
+};
+
+void report_text(const struct summary *s, const struct report_opts *opts, FILE *out);
+void report_json(const struct summary *s, const struct report_opts *opts, FILE *out);
+
+/* lead.c: the first sentences. */
+void report_lead(const struct summary *s, FILE *out);
+
+#endif

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes captures whose truth is known: make_golden KIND FILE.
+ *
+ *   story    ten seconds of a server: two workers, a writer that syncs a disk, a pool that sleeps
+ *   lost     the same, with a part of one CPU's record missing
+ *   torn     the same, killed before it was sealed
+ *   nosyms   the same, without a name for any function
+ *   empty    a recording of nothing
+ *   switches N  a long one, to see how fast it is read
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "store/writer.h"
+#include "wire/loss.h"
+
+#define T0 1000000000000ull
+#define MS 1000000ull
+
+enum {
+	MAIN = 100,
+	WORKER1,
+	WORKER2,
+	WRITER,
+	POOL1,
+	POOL2,
+	POOL3,
+	EVIL,
+	HELPER = 110,
+	LEADER = 200,
+	CALLER,
+	KWORKER = 50
+};
+
+struct maker {
+	struct writer *w;
+	struct symtab *st;
+	VEC(struct event) events;
+	uint32_t app, libc, bare, kernel;
+	uint32_t next_offset;
+	/* stacks */
+	uint32_t compute, recurse, sync_user, sync_kernel, lock_user, lock_kernel, poll_user,
+		poll_kernel, unlock_user, unlock_kernel, bare_user;
+};
+
+static void put(struct maker *m, double ms, unsigned cpu, struct event ev)
+{
+	ev.ts = T0 + (uint64_t)(ms * (double)MS + 0.5);
+	ev.cpu = (uint16_t)cpu;
+	vec_push(&m->events, ev);
+}
+
+/* In the order of time; those of one moment as they were put. */
+static void write_events(struct maker *m)
+{
+	for (size_t i = 1; i < m->events.n; i++) {
+		struct event ev = m->events.v[i];
+		size_t j = i;
+
+		for (; j && m->events.v[j - 1].ts > ev.ts; j--)
+			m->events.v[j] = m->events.v[j - 1];
+		m->events.v[j] = ev;
+	}
+	for (size_t i = 0; i < m->events.n; i++)
+		writer_event(m->w, &m->events.v[i]);
+	vec_done(&m->events);
+}
+
+#define PUT(ms, cpu, kind_, ...) put(m, ms, cpu, (struct event){.kind = kind_, __VA_ARGS__})
+#define SWITCH(ms, cpu, prev, next, state) PUT(ms, cpu, EV_SWITCH, .switch_ = {prev, next, state})
+#define THREAD(tid, pid, state, flags, name)                                                       \
+	PUT(0, 0, EV_THREAD, .thread = {tid, pid, state, flags, name})
+
+/* A frame with its name; "outer/inner" is inner inlined into outer. */
+static struct frame frame(struct maker *m, uint32_t module, const char *name, uint32_t line)
+{
+	struct frame f = {module, 0x1000 + 0x10 * m->next_offset++};
+	struct symbol syms[2];
+	const char *slash = strchr(name, '/');
+	char *outer = slash ? mem_strndup(name, (size_t)(slash - name)) : NULL;
+	size_t n = 0;
+
+	if (outer)
+		syms[n++] = (struct symbol){slash + 1, "app.c", line, true};
+	syms[n++] = (struct symbol){outer ? outer : name, line ? "app.c" : NULL,
+				    line ? line + 1 : 0, false};
+	symtab_add(m->st, module, f.offset, syms, n);
+	free(outer);
+	return f;
+}
+
+/* Names leaf first, separated by spaces. */
+static uint32_t stack(struct maker *m, uint32_t module, const char *names)
+{
+	struct frame f[32];
+	size_t n = 0;
+	char *copy = mem_strdup(names), *save, *name;
+
+	for (name = strtok_r(copy, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+		bool libc =
+			name[0] == '_' || !strcmp(name, "clone3") || !strcmp(name, "start_thread");
+		bool plain = module != m->app || libc;
+
+		f[n] = frame(m, plain && module == m->app ? m->libc : module, name,
+			     plain ? 0 : 10 * (uint32_t)(n + 1));
+		n++;
+	}
+	free(copy);
+	return writer_stack(m->w, f, n);
+}
+
+static void make_stacks(struct maker *m)
+{
+	struct module app = {.kind = MODULE_FILE, .path = "/srv/app"};
+	struct module libc = {.kind = MODULE_FILE, .path = "/lib/libc.so.6"};
+	struct module bare = {.kind = MODULE_FILE, .path = "/opt/vendor/libbare.so"};
+	struct module kernel = {.kind = MODULE_KERNEL, .path = "[kernel]"};
+	const char *enter = "do_syscall_64 entry_SYSCALL_64_after_hwframe";
+	char text[200];
+
+	m->app = writer_module(m->w, &app);
+	m->libc = writer_module(m->w, &libc);
+	m->bare = writer_module(m->w, &bare);
+	m->kernel = writer_module(m->w, &kernel);
+	m->compute = stack(m, m->app, "compress/match serve start_thread clone3");
+	m->recurse = stack(m, m->app, "walk walk walk serve start_thread clone3");
+	m->sync_user = stack(m, m->app, "__fsync flush_log writer_main start_thread clone3");
+	snprintf(text, sizeof(text),
+		 "__schedule schedule io_schedule folio_wait_bit "
+		 "file_write_and_wait_range ext4_sync_file __x64_sys_fsync %s",
+		 enter);
+	m->sync_kernel = stack(m, m->kernel, text);
+	m->lock_user = stack(
+		m, m->app, "__lll_lock_wait __pthread_mutex_lock commit serve start_thread clone3");
+	snprintf(text, sizeof(text),
+		 "__schedule schedule futex_wait_queue __futex_wait futex_wait "
+		 "do_futex __x64_sys_futex %s",
+		 enter);
+	m->lock_kernel = stack(m, m->kernel, text);
+	m->poll_user = stack(m, m->app, "__epoll_wait next_request serve start_thread clone3");
+	snprintf(text, sizeof(text),
+		 "__schedule schedule schedule_hrtimeout_range ep_poll "
+		 "do_epoll_wait __x64_sys_epoll_wait %s",
+		 enter);
+	m->poll_kernel = stack(m, m->kernel, text);
+	m->unlock_user =
+		stack(m, m->app, "__pthread_mutex_unlock release writer_main start_thread clone3");
+	snprintf(text, sizeof(text),
+		 "try_to_wake_up wake_up_q futex_wake do_futex __x64_sys_futex %s", enter);
+	m->unlock_kernel = stack(m, m->kernel, text);
+	m->bare_user = writer_stack(m->w, &(struct frame){m->bare, 0xbeef}, 1);
+}
+
+static void threads(struct maker *m)
+{
+	PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
+	THREAD(KWORKER, KWORKER, STATE_UNINTERRUPTIBLE | STATE_NOLOAD, THREAD_KERNEL,
+	       "kworker/0:1");
+	THREAD(MAIN, MAIN, STATE_INTERRUPTIBLE, 0, "server");
+	THREAD(WORKER1, MAIN, 0, 0, "worker-1");
+	THREAD(WORKER2, MAIN, STATE_INTERRUPTIBLE, 0, "worker-2");
+	THREAD(WRITER, MAIN, 0, 0, "writer");
+	THREAD(POOL1, MAIN, STATE_INTERRUPTIBLE, 0, "pool-1");
+	THREAD(POOL2, MAIN, STATE_INTERRUPTIBLE, 0, "pool-2");
+	THREAD(POOL3, MAIN, STATE_INTERRUPTIBLE, 0, "pool-3");
+	THREAD(EVIL, EVIL, STATE_INTERRUPTIBLE, 0, "e\033[31m;v\nil\xff\xc3\xa9");
+	THREAD(LEADER, LEADER, STATE_INTERRUPTIBLE, 0, "shell");
+	THREAD(CALLER, LEADER, STATE_INTERRUPTIBLE, 0, "shell-helper");
+}
+
+static void waking(struct maker *m, double ms, unsigned cpu, uint32_t wakee, uint32_t waker,
+		   uint8_t ctx, uint32_t kstack, uint32_t ustack)
+{
+	PUT(ms, cpu, EV_WAKING, .waking = {wakee, waker, ctx, kstack, ustack});
+}
+
+/* Things that happen once, each in its second. */
+static void events_of_second(struct maker *m, int s)
+{
+	if (s == 5)
+		PUT(5300, 1, EV_RENAME, .rename = {WRITER, "wal-writer"});
+	if (s == 6) { /* a thread that is not the leader runs a new program */
+		waking(m, 6110, 0, CALLER, WORKER1, WAKE_TASK, 0, 0);
+		SWITCH(6120, 2, 0, CALLER, 0);
+		PUT(6130, 2, EV_EXEC, .exec = {LEADER, CALLER, "fresh"});
+		SWITCH(6230, 2, LEADER, 0, STATE_INTERRUPTIBLE);
+	}
+	if (s == 7) { /* a waking that overtakes the switch */
+		waking(m, 7100, 0, MAIN, WORKER1, WAKE_TASK, 0, 0);
+		SWITCH(7110, 2, 0, MAIN, 0);
+		waking(m, 7199.99, 0, MAIN, WORKER1, WAKE_TASK, 0, 0);
+		SWITCH(7200, 2, MAIN, 0, STATE_INTERRUPTIBLE);
+		SWITCH(7220, 2, 0, MAIN, 0);
+		SWITCH(7300, 2, MAIN, EVIL, STATE_INTERRUPTIBLE);
+		PUT(7310, 2, EV_SAMPLE, .sample = {EVIL, 0, m->bare_user});
+		SWITCH(7320, 2, EVIL, 0, STATE_INTERRUPTIBLE);
+	}
+}
+
+static void fork_and_exit(struct maker *m)
+{
+	PUT(3300, 0, EV_FORK, .fork = {HELPER, MAIN, WORKER1, "helper"});
+	SWITCH(3310, 0, WORKER1, HELPER, STATE_PREEMPTED);
+	PUT(3380, 0, EV_EXIT, .exit = {HELPER, 0});
+	SWITCH(3390, 0, HELPER, WORKER1, STATE_GONE);
+}
+
+static void losses(struct maker *m)
+{
+	PUT(8400, 1, EV_LOST, .lost = {LOSS_RING_FULL, 0, 42, 100 * MS});
+	PUT(8400, 1, EV_LOST, .lost = {LOSS_STACK_READ, 0, 3, 0});
+	PUT(8400, 1, EV_LOST, .lost = {LOSS_THROTTLED, EV_SAMPLE, 5, 100 * MS});
+}
+
+static void second(struct maker *m, int s, bool lose)
+{
+	double t = 1000.0 * s;
+
+	for (int i = 1; i < 8; i++) {
+		PUT(t + 50 * i - 1, 0, EV_SAMPLE,
+		    .sample = {WORKER1, 0, i & 1 ? m->compute : m->recurse});
+		PUT(t + 50 * i, 1, EV_SAMPLE, .sample = {WRITER, 0, m->unlock_user});
+		if (i == 2)
+			events_of_second(m, s);
+		if (s == 3 && i == 6)
+			fork_and_exit(m);
+	}
+	SWITCH(t + 400, 1, WRITER, 0, STATE_UNINTERRUPTIBLE | STATE_IOWAIT);
+	if (s == 8 && lose)
+		losses(m);
+	waking(m, t + 650, 0, WRITER, WORKER1, WAKE_HARDIRQ, 0, 0);
+	SWITCH(t + 651, 1, 0, WRITER, 0);
+	PUT(t + 651.01, 1, EV_WAIT, .wait = {WRITER, m->sync_kernel, 0});
+	PUT(t + 651.02, 1, EV_WAIT, .wait = {WRITER, 0, m->sync_user});
+	waking(m, t + 700, 1, WORKER2, WRITER, WAKE_TASK, m->unlock_kernel, m->unlock_user);
+	SWITCH(t + 701, 1, WRITER, WORKER2, STATE_PREEMPTED);
+	PUT(t + 701.01, 1, EV_WAIT, .wait = {WORKER2, m->lock_kernel, m->lock_user});
+	SWITCH(t + 800, 1, WORKER2, WRITER, STATE_INTERRUPTIBLE);
+	SWITCH(t + 900, 0, WORKER1, 0, STATE_INTERRUPTIBLE);
+	waking(m, t + 950, 0, WORKER1, 0, WAKE_SOFTIRQ, 0, 0);
+	SWITCH(t + 951, 0, 0, WORKER1, 0);
+	PUT(t + 951.01, 0, EV_WAIT, .wait = {WORKER1, m->poll_kernel, m->poll_user});
+}
+
+static void long_one(struct maker *m, unsigned long n)
+{
+	double t = 0;
+
+	PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
+	for (uint32_t i = 1; i <= 64; i++)
+		PUT(0, 0, EV_THREAD, .thread = {i, 1, i > 4, 0, "thread"});
+	for (unsigned long i = 0; i < n / 2; i++) {
+		unsigned cpu = i & 3;
+		uint32_t prev = cpu + 1 + 4 * (uint32_t)(i / 4 % 16);
+		uint32_t next = cpu + 1 + 4 * (uint32_t)((i / 4 + 1) % 16);
+
+		t += 0.001;
+		waking(m, t, cpu, next, prev, WAKE_TASK, 0, 0);
+		SWITCH(t + 0.0005, cpu, prev, next, STATE_INTERRUPTIBLE);
+	}
+	PUT(t + 1, 0, EV_MARK, .mark = {MARK_END});
+}
+
+static void facts(struct maker *m)
+{
+	writer_meta(m->w, "host", "golden");
+	writer_meta(m->w, "kernel", "6.1.0-test");
+	writer_meta(m->w, "engine", "bpf");
+	writer_meta(m->w, "scope", "system");
+	writer_meta(m->w, "cpus", "3");
+	writer_meta(m->w, "freq_hz", "20");
+	writer_meta(m->w, "command", "./app");
+	writer_meta(m->w, "command", "--port=80");
+}
+
+static int make(const char *kind, const char *path, unsigned long n)
+{
+	struct writer_opts opts = {.no_sync = true};
+	struct maker maker = {.st = symtab_new()}, *m = &maker;
+	bool torn = !strcmp(kind, "torn"), empty = !strcmp(kind, "empty");
+	int rc = writer_open(path, &opts, &m->w);
+
+	if (rc)
+		return rc;
+	facts(m);
+	make_stacks(m);
+	if (n) {
+		long_one(m, n);
+	} else if (!empty) {
+		threads(m);
+		for (int s = 0; s < 10; s++)
+			second(m, s, !strcmp(kind, "lost"));
+	}
+	if (!torn && !n)
+		PUT(10000, 0, EV_MARK, .mark = {MARK_END});
+	write_events(m);
+	if (!torn && strcmp(kind, "nosyms"))
+		writer_symbols(m->w, m->st);
+	symtab_free(m->st);
+	if (!torn)
+		return writer_close(m->w, END_DONE);
+	rc = writer_flush(m->w, true);
+	writer_abandon(m->w);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 3) {
+		fprintf(stderr, "usage: make_golden KIND FILE [EVENTS]\n");
+		return 2;
+	}
+	if (make(argv[1], argv[2], argc > 3 ? strtoul(argv[3], NULL, 10) : 0)) {
+		fprintf(stderr, "make_golden: %s\n", err_msg());
+		return 1;
+	}
+	return 0;
+}

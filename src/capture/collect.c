@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: MIT
+#include "capture/collect.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/cgroup.h"
+#include "capture/procfs.h"
+#include "capture/procs.h"
+#include "capture/stacks.h"
+#include "wire/loss.h"
+#include "wire/probe.h"
+
+#define STACKS_BUDGET (32u << 20)
+#define STRANGERS_MAX 65536
+
+struct collector {
+	const struct plan *plan;
+	struct engine *e;
+	struct writer *w;
+	struct procs *procs;
+	struct stacks *stacks;
+	struct map threads;   /* tid -> pid, of those that we look at */
+	struct map strangers; /* tids of wakers that we do not look at, but have named */
+	VEC(struct thread_facts) found;
+	uint64_t last_ts;
+	uint64_t seen;
+	uint64_t lost;
+	struct engine_losses told;
+	uint64_t told_gone, told_late;
+};
+
+struct collector *collector_new(const struct plan *plan, struct engine *e, struct writer *w)
+{
+	struct collector *c = mem_zalloc(sizeof(*c));
+
+	c->plan = plan;
+	c->e = e;
+	c->w = w;
+	c->procs = procs_new(w);
+	c->stacks = stacks_new(w, c->procs, e, STACKS_BUDGET);
+	return c;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	stacks_free(c->stacks);
+	procs_free(c->procs);
+	map_done(&c->threads);
+	map_done(&c->strangers);
+	vec_done(&c->found);
+	free(c);
+}
+
+static void put(struct collector *c, struct event *ev)
+{
+	c->last_ts = ev->ts;
+	writer_event(c->w, ev);
+}
+
+/* ---- which threads ---- */
+
+static bool thread_add(struct collector *c, uint32_t tid, uint32_t pid)
+{
+	bool fresh;
+
+	*map_put(&c->threads, tid, &fresh) = pid;
+	if (fresh) {
+		procs_thread(c->procs, pid);
+		c->seen++;
+	}
+	return fresh;
+}
+
+static void thread_del(struct collector *c, uint32_t tid)
+{
+	uint64_t *pid = map_get(&c->threads, tid);
+
+	if (!pid)
+		return;
+	procs_thread_end(c->procs, (uint32_t)*pid);
+	map_del(&c->threads, tid);
+}
+
+static void find_one(void *ctx, uint32_t pid, uint32_t tid)
+{
+	struct collector *c = ctx;
+	struct thread_facts facts;
+
+	/* A set bit that we did not set: its FORK record is on the way. */
+	if (map_get(&c->threads, tid) || c->e->ops->watched(c->e, tid))
+		return;
+	if (procfs_thread(pid, tid, &facts) || (facts.state & (STATE_ZOMBIE | STATE_DEAD)))
+		return;
+	if (c->plan->scope != SCOPE_SYSTEM)
+		c->e->ops->watch(c->e, tid, true);
+	thread_add(c, tid, pid);
+	vec_push(&c->found, facts);
+}
+
+static void find_in_cgroup(void *ctx, uint32_t tid)
+{
+	uint32_t pid;
+
+	if (!procfs_pid_of(tid, &pid))
+		find_one(ctx, pid, tid);
+}
+
+static int find_all(struct collector *c)
+{
+	struct cgroup_ref ref;
+	uint32_t pid;
+	int rc = 0;
+
+	switch (c->plan->scope) {
+	case SCOPE_SYSTEM:
+		return procfs_each_thread(0, find_one, c);
+	case SCOPE_CGROUP:
+		rc = cgroup_find(c->plan->cgroup, &ref);
+		return rc ? rc : cgroup_each_thread(&ref, find_in_cgroup, c);
+	case SCOPE_COMMAND:
+	case SCOPE_PROCESS:
+		for (size_t i = 0; i < c->plan->n_ids && !rc; i++)
+			rc = procfs_each_thread(c->plan->ids[i], find_one, c);
+		return rc;
+	case SCOPE_THREAD:
+		for (size_t i = 0; i < c->plan->n_ids && !rc; i++) {
+			rc = procfs_pid_of(c->plan->ids[i], &pid);
+			if (!rc)
+				find_one(c, pid, c->plan->ids[i]);
+		}
+		return rc;
+	}
+	return -EINVAL;
+}
+
+int collector_find(struct collector *c)
+{
+	int rc = find_all(c);
+	size_t before;
+
+	/* Threads made by a thread that we had not found yet: look again until there is none. */
+	do {
+		before = c->found.n;
+		if (!rc)
+			rc = find_all(c);
+	} while (!rc && c->found.n > before && c->plan->scope != SCOPE_SYSTEM);
+	return rc;
+}
+
+static void tell_map(void *ctx, uint32_t pid, const struct mapping *m, uint32_t module)
+{
+	struct collector *c = ctx;
+	struct event ev = {.ts = c->last_ts,
+			   .kind = EV_MAP,
+			   .map = {.pid = pid,
+				   .addr = m->start,
+				   .len = m->len,
+				   .pgoff = m->pgoff,
+				   .module = module}};
+
+	writer_event(c->w, &ev);
+}
+
+static void tell_thread(struct collector *c, const struct thread_facts *t)
+{
+	struct event ev = {.ts = c->last_ts,
+			   .kind = EV_THREAD,
+			   .thread = {.tid = t->tid,
+				      .pid = t->pid,
+				      .state = t->state,
+				      .flags = t->kernel ? THREAD_KERNEL : 0,
+				      .name = t->name}};
+
+	writer_event(c->w, &ev);
+}
+
+void collector_begin(struct collector *c, uint64_t ts)
+{
+	struct event ev = {.ts = ts, .kind = EV_MARK, .mark = {.what = MARK_BEGIN}};
+	struct map loaded = {0};
+
+	put(c, &ev);
+	/* Born between the first look and arming; gone ones are no error now. */
+	(void)find_all(c);
+	for (size_t i = 0; i < c->found.n; i++) {
+		const struct thread_facts *t = &c->found.v[i];
+		bool fresh;
+
+		tell_thread(c, t);
+		map_put(&loaded, t->pid, &fresh);
+		if (fresh && !t->kernel)
+			procs_load(c->procs, t->pid, tell_map, c);
+	}
+	map_done(&loaded);
+	vec_done(&c->found);
+}
+
+/* ---- records ---- */
+
+static void on_switch(struct collector *c, const struct record *rec)
+{
+	const struct pr_switch *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_SWITCH,
+			   .cpu = rec->cpu,
+			   .switch_ = {.prev = r->prev, .next = r->next, .state = r->state}};
+
+	put(c, &ev);
+}
+
+/* A waker that is not looked at gets its name told, so that it can be called by it. */
+static void name_stranger(struct collector *c, uint32_t tid, uint32_t pid, uint64_t ts)
+{
+	struct thread_facts facts;
+	bool fresh;
+
+	if (!tid || map_get(&c->threads, tid))
+		return;
+	if (c->strangers.n > STRANGERS_MAX)
+		map_clear(&c->strangers);
+	map_put(&c->strangers, tid, &fresh);
+	if (fresh && !procfs_thread(pid, tid, &facts)) {
+		struct event ev = {
+			.ts = ts, .kind = EV_RENAME, .rename = {.tid = tid, .name = facts.name}};
+
+		put(c, &ev);
+	}
+}
+
+static void on_waking(struct collector *c, const struct record *rec)
+{
+	const struct pr_waking *r = rec->data;
+	bool stacks = PR_KIND(r->h.hdr) == PR_WAKING_LONG;
+	struct event ev = {
+		.ts = rec->ts,
+		.kind = EV_WAKING,
+		.cpu = rec->cpu,
+		.waking = {.wakee = r->wakee, .waker = r->waker, .ctx = (uint8_t)r->ctx}};
+
+	if (stacks) {
+		if (r->ctx == WAKE_TASK)
+			name_stranger(c, r->waker, r->waker_pid, rec->ts);
+		ev.waking.kstack = stacks_kernel(c->stacks, r->kstack);
+		ev.waking.ustack = stacks_user(c->stacks, r->ustack, r->waker_pid);
+	}
+	put(c, &ev);
+}
+
+static void on_sample(struct collector *c, const struct record *rec)
+{
+	const struct pr_sample *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_SAMPLE,
+			   .cpu = rec->cpu,
+			   .sample = {.tid = r->tid,
+				      .kstack = stacks_kernel(c->stacks, r->kstack),
+				      .ustack = stacks_user(c->stacks, r->ustack, r->pid)}};
+
+	put(c, &ev);
+}
+
+static void on_wait(struct collector *c, const struct record *rec)
+{
+	const struct pr_sample *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_WAIT,
+			   .cpu = rec->cpu,
+			   .wait = {.tid = r->tid,
+				    .kstack = stacks_kernel(c->stacks, r->kstack),
+				    .ustack = stacks_user(c->stacks, r->ustack, r->pid)}};
+
+	put(c, &ev);
+}
+
+static void on_fork(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
+{
+	procs_fork(c->procs, r->pid, r->code);
+	thread_add(c, r->tid, r->pid);
+	ev->kind = EV_FORK;
+	ev->fork = (struct ev_fork){.tid = r->tid, .pid = r->pid, .parent = r->other, .name = name};
+	put(c, ev);
+}
+
+static void on_exec(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
+{
+	if (r->other != r->tid) {
+		thread_add(c, r->tid, r->pid);
+		thread_del(c, r->other);
+	}
+	ev->kind = EV_EXEC;
+	ev->exec = (struct ev_exec){.tid = r->tid, .old_tid = r->other, .name = name};
+	put(c, ev);
+}
+
+static void join_one(void *ctx, uint32_t pid, uint32_t tid)
+{
+	struct collector *c = ctx;
+	struct thread_facts facts;
+
+	if (map_get(&c->threads, tid) || procfs_thread(pid, tid, &facts))
+		return;
+	c->e->ops->watch(c->e, tid, true);
+	thread_add(c, tid, pid);
+	tell_thread(c, &facts);
+}
+
+static void leave_one(struct collector *c, uint32_t tid)
+{
+	struct event ev = {.ts = c->last_ts, .kind = EV_LEAVE, .leave = {.tid = tid}};
+
+	c->e->ops->watch(c->e, tid, false);
+	thread_del(c, tid);
+	put(c, &ev);
+}
+
+static void on_cgroup_move(struct collector *c, const struct pr_task *r, bool in)
+{
+	VEC(uint32_t) tids = {0};
+	struct map_slot *slot;
+
+	c->last_ts = r->h.ts;
+	if (in) {
+		join_one(c, r->pid, r->tid);
+		if (r->other)
+			(void)procfs_each_thread(r->pid, join_one, c);
+		if (!procs_version(c->procs, r->pid))
+			return;
+		procs_load(c->procs, r->pid, tell_map, c);
+		return;
+	}
+	for (size_t i = 0; map_next(&c->threads, &i, &slot);)
+		if (slot->key == r->tid || (r->other && slot->val == r->pid))
+			vec_push(&tids, (uint32_t)slot->key);
+	for (size_t i = 0; i < tids.n; i++)
+		leave_one(c, tids.v[i]);
+	vec_done(&tids);
+}
+
+static void on_task(struct collector *c, const struct record *rec, uint32_t kind)
+{
+	const struct pr_task *r = rec->data;
+	struct event ev = {.ts = rec->ts, .cpu = rec->cpu};
+	char name[PR_COMM + 1];
+
+	memcpy(name, r->comm, PR_COMM);
+	name[PR_COMM] = '\0';
+	switch (kind) {
+	case PR_FORK:
+		on_fork(c, &ev, r, name);
+		break;
+	case PR_EXEC:
+		on_exec(c, &ev, r, name);
+		break;
+	case PR_EXIT:
+		ev.kind = EV_EXIT;
+		ev.exit = (struct ev_exit){.tid = r->tid, .code = r->code};
+		put(c, &ev);
+		thread_del(c, r->tid);
+		break;
+	case PR_RENAME:
+		ev.kind = EV_RENAME;
+		ev.rename = (struct ev_rename){.tid = r->tid, .name = name};
+		put(c, &ev);
+		break;
+	default:
+		on_cgroup_move(c, r, kind == PR_JOIN);
+	}
+}
+
+static void on_lost_span(struct collector *c, const struct record *rec)
+{
+	const struct pr_lost *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_LOST,
+			   .cpu = rec->cpu,
+			   .lost = {.cause = LOSS_RING_FULL, .span_ns = rec->ts - r->from}};
+
+	put(c, &ev);
+}
+
+static void on_probe(struct collector *c, const struct record *rec)
+{
+	const struct pr_hdr *h = rec->data;
+	const struct pr_stack *stack = rec->data;
+	uint32_t kind = PR_KIND(h->hdr);
+
+	switch (kind) {
+	case PR_SWITCH:
+		on_switch(c, rec);
+		break;
+	case PR_WAKING:
+	case PR_WAKING_LONG:
+		on_waking(c, rec);
+		break;
+	case PR_SAMPLE:
+		on_sample(c, rec);
+		break;
+	case PR_WAIT:
+		on_wait(c, rec);
+		break;
+	case PR_STACK:
+		stacks_add(c->stacks, stack->id, (const uint64_t *)stack->ip, stack->n);
+		break;
+	case PR_LOST:
+		on_lost_span(c, rec);
+		break;
+	default:
+		on_task(c, rec, kind);
+	}
+}
+
+/* ---- the side-band ---- */
+
+struct perf_mmap2 {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	union {
+		struct {
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+		};
+		struct {
+			uint8_t build_id_size, pad[3];
+			uint8_t build_id[20];
+		};
+	};
+	uint32_t prot, flags;
+	char filename[];
+};
+
+static void on_mmap(struct collector *c, const struct record *rec)
+{
+	const struct perf_mmap2 *r = rec->data;
+	struct mapping m = {
+		.start = r->addr, .len = r->len, .pgoff = r->pgoff, .path = r->filename};
+
+	if (!procs_known(c->procs, r->pid))
+		return;
+	if (r->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+		m.build_id = r->build_id;
+		m.build_id_len = r->build_id_size <= 20 ? r->build_id_size : 0;
+	}
+	if (rec->ts > c->last_ts)
+		c->last_ts = rec->ts;
+	tell_map(c, r->pid, &m, procs_map(c->procs, r->pid, &m));
+}
+
+static void on_perf(struct collector *c, const struct record *rec)
+{
+	const struct perf_event_header *h = rec->data;
+	const struct {
+		struct perf_event_header h;
+		uint32_t pid, tid;
+	} *comm = rec->data;
+
+	if (h->type == PERF_RECORD_MMAP2)
+		on_mmap(c, rec);
+	else if (h->type == PERF_RECORD_COMM && (h->misc & PERF_RECORD_MISC_COMM_EXEC) &&
+		 procs_known(c->procs, comm->pid))
+		procs_exec(c->procs, comm->pid);
+}
+
+void collector_record(void *collector, const struct record *rec)
+{
+	if (rec->type == RECORD_PROBE)
+		on_probe(collector, rec);
+	else
+		on_perf(collector, rec);
+}
+
+/* ---- losses ---- */
+
+static const uint8_t event_of[PR_KINDS] = {
+	[PR_SWITCH] = EV_SWITCH, [PR_WAKING] = EV_WAKING, [PR_WAKING_LONG] = EV_WAKING,
+	[PR_SAMPLE] = EV_SAMPLE, [PR_WAIT] = EV_WAIT,	  [PR_FORK] = EV_FORK,
+	[PR_EXEC] = EV_EXEC,	 [PR_EXIT] = EV_EXIT,	  [PR_RENAME] = EV_RENAME,
+	[PR_JOIN] = EV_THREAD,	 [PR_LEAVE] = EV_LEAVE,
+};
+
+static void tell_loss(struct collector *c, uint32_t cause, uint32_t kind, uint64_t now,
+		      uint64_t *told)
+{
+	struct event ev = {.ts = c->last_ts,
+			   .kind = EV_LOST,
+			   .lost = {.cause = cause, .kind = kind, .count = now - *told}};
+
+	if (now <= *told)
+		return;
+	*told = now;
+	writer_event(c->w, &ev);
+	if (cause != LOSS_HINT && cause != LOSS_STACK_READ && cause != LOSS_STACK_GONE)
+		c->lost += ev.lost.count;
+}
+
+void collector_losses(struct collector *c, uint64_t late)
+{
+	struct engine_losses now;
+
+	c->e->ops->losses(c->e, &now);
+	/* A stack that did not get in is counted where it is missed: LOSS_STACK_GONE. */
+	for (uint32_t k = 1; k < PR_KINDS; k++)
+		if (event_of[k])
+			tell_loss(c, LOSS_RING_FULL, event_of[k], now.by_kind[k],
+				  &c->told.by_kind[k]);
+	tell_loss(c, LOSS_SIDEBAND, 0, now.sideband, &c->told.sideband);
+	tell_loss(c, LOSS_RECURSION, 0, now.recursion, &c->told.recursion);
+	tell_loss(c, LOSS_HINT, 0, now.no_hint, &c->told.no_hint);
+	tell_loss(c, LOSS_STACK_READ, 0, now.no_stack, &c->told.no_stack);
+	tell_loss(c, LOSS_STACK_GONE, 0, stacks_gone(c->stacks), &c->told_gone);
+	tell_loss(c, LOSS_LATE, 0, late, &c->told_late);
+}
+
+void collector_end(struct collector *c, uint64_t ts)
+{
+	struct event ev = {.ts = ts > c->last_ts ? ts : c->last_ts};
+
+	for (size_t i = 0; i < c->e->n_sources; i++) {
+		uint64_t from = c->e->ops->open_loss(c->e, i);
+
+		if (!from || from > ev.ts)
+			continue;
+		ev.kind = EV_LOST;
+		ev.cpu = c->e->sources[i]->cpu;
+		ev.lost = (struct ev_lost){.cause = LOSS_RING_FULL, .span_ns = ev.ts - from};
+		put(c, &ev);
+	}
+	ev.kind = EV_MARK;
+	ev.cpu = 0;
+	ev.mark = (struct ev_mark){.what = MARK_END};
+	put(c, &ev);
+}
+
+uint64_t collector_alive(const struct collector *c)
+{
+	return c->threads.n;
+}
+
+uint64_t collector_seen(const struct collector *c)
+{
+	return c->seen;
+}
+
+uint64_t collector_lost(const struct collector *c)
+{
+	return c->lost;
+}

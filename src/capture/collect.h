@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The collector turns records, in the order of time, into the events of a capture: it keeps track
+ * of threads and processes, gives stacks their place in the file, and accounts for what was lost.
+ */
+#ifndef THAW_CAPTURE_COLLECT_H
+#define THAW_CAPTURE_COLLECT_H
+
+#include <stdint.h>
+
+#include "capture/engine.h"
+#include "capture/plan.h"
+#include "ring/source.h"
+#include "store/writer.h"
+
+struct collector;
+
+struct collector *collector_new(const struct plan *plan, struct engine *e, struct writer *w);
+void collector_free(struct collector *c);
+
+/* Before arming: finds the threads to look at, and sets the engine's filter. */
+int collector_find(struct collector *c);
+/* The recording begins: what is known so far is told, and threads born meanwhile are found. */
+void collector_begin(struct collector *c, uint64_t ts);
+/* Passed to order_run(). */
+void collector_record(void *collector, const struct record *rec);
+/* Once in a while, and at the end: losses since the last call become events. */
+void collector_losses(struct collector *c, uint64_t late);
+void collector_end(struct collector *c, uint64_t ts);
+
+/* How many of the threads to look at are alive. */
+uint64_t collector_alive(const struct collector *c);
+uint64_t collector_seen(const struct collector *c); /* threads, ever */
+uint64_t collector_lost(const struct collector *c); /* events and samples */
+
+#endif

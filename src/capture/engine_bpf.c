@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The bpf engine: loads the probes, maps their rings, opens the sampling clocks and the side-band.
+ *
+ * Which programs are loaded follows from the plan and from what the kernel's BTF has. Samples come
+ * from a cpu-clock event per CPU whose overflow runs a program: no signals, no one-shot refresh, no
+ * perf buffer. The side-band is a dummy event per CPU whose buffer carries mappings and execs.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "capture/cgroup.h"
+#include "capture/cpus.h"
+#include "capture/engine.h"
+#include "wire/probe.h"
+#include "wire/ring.h"
+#include "thaw.skel.h" /* generated; its types are in wire/probe.h */
+
+#define SIDEBAND_PAGES 128
+#define RINGS_TOTAL (128ull << 20)
+#define RING_MIN (256ull << 10)
+#define RING_MAX (16ull << 20)
+
+struct bpf_engine {
+	struct engine base;
+	struct thaw_bpf *skel;
+	VEC(struct bpf_link *) links;
+	VEC(int) clocks; /* cpu-clock events; their programs are in links */
+	VEC(int) sidebands;
+	struct cpu_list online;
+	uint8_t *rings;
+	size_t rings_len;
+	size_t n_rings;
+	uint64_t ring_size, value_size;
+	uint64_t freq_hz;
+};
+
+/* The first complaint of libbpf or the verifier: what follows it are consequences. */
+static char complaint[400];
+
+static int on_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	/* libbpf 1.1 retries a map without its types, which is no failure. */
+	if (level == LIBBPF_WARN && !complaint[0] && !strstr(fmt, "Retrying without BTF")) {
+		vsnprintf(complaint, sizeof(complaint), fmt, ap);
+		complaint[strcspn(complaint, "\n")] = '\0';
+	}
+	return 0;
+}
+
+static struct bpf_engine *bpf(struct engine *e)
+{
+	return (struct bpf_engine *)e;
+}
+
+static struct ring_head *ring(struct bpf_engine *b, size_t cpu)
+{
+	return (struct ring_head *)(b->rings + cpu * b->value_size);
+}
+
+static uint64_t ring_size_for(const struct plan *plan, size_t cpus)
+{
+	uint64_t size = RING_MAX;
+
+	if (plan->ring_bytes)
+		return plan->ring_bytes;
+	while (size > RING_MIN && size * cpus > RINGS_TOTAL)
+		size /= 2;
+	return size;
+}
+
+static bool has_tracepoint(const struct btf *btf, const char *name)
+{
+	char type[64];
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+}
+
+/* The number of arguments of a tracepoint, the leading context included. */
+static int tracepoint_args(const struct btf *btf, const char *name)
+{
+	const struct btf_type *t;
+	char type[64];
+	int id;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	t = id > 0 ? btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type) : NULL;
+	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
+	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
+}
+
+/* The offset of a variable within the kernel's per-CPU section, 0 if BTF does not have it. */
+static uint64_t percpu_offset(const struct btf *btf, const char *name)
+{
+	int sec = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
+	const struct btf_type *t = sec > 0 ? btf__type_by_id(btf, (__u32)sec) : NULL;
+
+	for (int i = 0; t && i < btf_vlen(t); i++) {
+		const struct btf_var_secinfo *v = btf_var_secinfos(t) + i;
+		const struct btf_type *var = btf__type_by_id(btf, v->type);
+
+		if (!strcmp(btf__name_by_offset(btf, var->name_off), name))
+			return v->offset;
+	}
+	return 0;
+}
+
+static uint64_t member_offset(const struct btf *btf, const char *type, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member))
+			return btf_member_bit_offset(t, (__u32)i) / 8;
+	return 0;
+}
+
+static void find_preempt_count(const struct btf *btf, struct thaw_bpf *s)
+{
+	uint64_t off = percpu_offset(btf, "__preempt_count");
+	uint64_t hot = percpu_offset(btf, "pcpu_hot");
+
+	if (!off && hot)
+		off = hot + member_offset(btf, "pcpu_hot", "preempt_count");
+	s->rodata->runqueues_off = percpu_offset(btf, "runqueues");
+	s->rodata->preempt_count_off = s->rodata->runqueues_off ? off : 0;
+}
+
+static int choose_programs(struct bpf_engine *b, const struct plan *plan)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	struct thaw_bpf *s = b->skel;
+
+	if (!btf)
+		return err_set(-errno, "reading the kernel's types: %s", strerror(errno));
+	find_preempt_count(btf, s);
+	if (tracepoint_args(btf, "sched_switch") >= 5)
+		bpf_program__set_autoload(s->progs.thaw_switch, true);
+	else
+		bpf_program__set_autoload(s->progs.thaw_switch_3, true);
+	bpf_program__set_autoload(s->progs.thaw_waking, true);
+	s->rodata->waits_at_exit_tp = has_tracepoint(btf, "sched_exit_tp");
+	if (s->rodata->waits_at_exit_tp)
+		bpf_program__set_autoload(s->progs.thaw_sched_exit, true);
+	else
+		bpf_program__set_autoload(s->progs.thaw_sys_exit, true);
+	bpf_program__set_autoload(s->progs.thaw_fork, true);
+	bpf_program__set_autoload(s->progs.thaw_exec, true);
+	bpf_program__set_autoload(s->progs.thaw_exit, true);
+	bpf_program__set_autoload(s->progs.thaw_rename, true);
+	if (s->rodata->cgroup_id)
+		bpf_program__set_autoload(s->progs.thaw_cgroup_attach, true);
+	if (plan->freq_hz)
+		bpf_program__set_autoload(s->progs.thaw_sample, true);
+	btf__free(btf);
+	return 0;
+}
+
+static int load(struct bpf_engine *b, const struct plan *plan)
+{
+	int cpus = libbpf_num_possible_cpus(), rc;
+	struct thaw_bpf *s = b->skel;
+
+	b->n_rings = (size_t)cpus;
+	b->ring_size = ring_size_for(plan, b->n_rings);
+	b->value_size = RING_HEAD + b->ring_size + RING_SLACK;
+	s->rodata->ring_size = b->ring_size;
+	s->rodata->min_wait_ns = plan->min_wait_ns;
+	s->rodata->scope_all = plan->scope == SCOPE_SYSTEM;
+	s->rodata->scope_inherit = !plan->no_inherit;
+	if (plan->scope == SCOPE_CGROUP) {
+		struct cgroup_ref ref;
+
+		rc = cgroup_find(plan->cgroup, &ref);
+		if (rc)
+			return rc;
+		s->rodata->cgroup_id = ref.v2 ? ref.id : 0;
+		s->rodata->cgroup_level = ref.level;
+	}
+	rc = choose_programs(b, plan);
+	if (rc)
+		return rc;
+	bpf_map__set_max_entries(s->maps.rings, (__u32)cpus);
+	bpf_map__set_value_size(s->maps.rings, (__u32)b->value_size);
+	bpf_map__set_max_entries(s->maps.sent, (__u32)cpus * SENT_SLOTS);
+	complaint[0] = '\0';
+	rc = thaw_bpf__load(s);
+	if (rc)
+		return err_set(rc, "the kernel did not take the probes: %s (%s)", strerror(-rc),
+			       complaint);
+	b->rings_len = b->n_rings * b->value_size;
+	b->rings = mmap(NULL, b->rings_len, PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(s->maps.rings), 0);
+	if (b->rings == MAP_FAILED) {
+		b->rings = NULL;
+		return err_set(-errno, "mapping the rings (%zu MiB): %s", b->rings_len >> 20,
+			       strerror(errno));
+	}
+	return 0;
+}
+
+static int perf_open(struct perf_event_attr *attr, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_clock(struct bpf_engine *b, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = b->freq_hz,
+		.disabled = 1,
+		.exclude_idle = 1,
+	};
+	int fd = perf_open(&attr, cpu);
+
+	if (fd < 0 && errno == EINVAL)
+		return err_set(-EINVAL,
+			       "the kernel refuses to sample at %llu Hz; "
+			       "kernel.perf_event_max_sample_rate is the limit: try -F 99",
+			       (unsigned long long)b->freq_hz);
+	if (fd < 0)
+		return err_set(-errno, "opening the sampling clock of CPU %d: %s", cpu,
+			       strerror(errno));
+	vec_push(&b->clocks, fd);
+	return 0;
+}
+
+static int open_sideband(struct bpf_engine *b, int cpu, struct source **ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.disabled = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.build_id = 1,
+	};
+	int fd = perf_open(&attr, cpu);
+
+	if (fd < 0)
+		return err_set(-errno, "opening the side-band of CPU %d: %s", cpu, strerror(errno));
+	vec_push(&b->sidebands, fd);
+	return source_perf_open(fd, SIDEBAND_PAGES, (uint16_t)cpu, ret);
+}
+
+static int open_sources(struct bpf_engine *b)
+{
+	struct engine *e = &b->base;
+
+	e->sources = mem_zalloc((b->n_rings + b->online.n) * sizeof(*e->sources));
+	for (size_t i = 0; i < b->n_rings; i++)
+		e->sources[e->n_sources++] = source_bpf_new(ring(b, i), b->ring_size, (uint16_t)i);
+	for (size_t i = 0; i < b->online.n; i++) {
+		int rc = open_sideband(b, b->online.v[i], &e->sources[e->n_sources]);
+
+		if (rc)
+			return rc;
+		e->n_sources++;
+		rc = b->freq_hz ? open_clock(b, b->online.v[i]) : 0;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void bpf_close(struct engine *e)
+{
+	struct bpf_engine *b = bpf(e);
+
+	for (size_t i = 0; i < b->links.n; i++)
+		bpf_link__destroy(b->links.v[i]);
+	for (size_t i = 0; i < b->clocks.n; i++)
+		if (b->clocks.v[i] >= 0)
+			close(b->clocks.v[i]);
+	for (size_t i = 0; i < e->n_sources; i++)
+		source_close(e->sources[i]);
+	free(e->sources);
+	if (b->rings)
+		munmap(b->rings, b->rings_len);
+	thaw_bpf__destroy(b->skel);
+	vec_done(&b->links);
+	vec_done(&b->clocks);
+	vec_done(&b->sidebands);
+	cpu_list_done(&b->online);
+	free(b);
+}
+
+static int bpf_open(const struct plan *plan, struct engine **ret)
+{
+	struct bpf_engine *b = mem_zalloc(sizeof(*b));
+	int rc;
+
+	b->base.ops = &engine_bpf;
+	b->freq_hz = plan->freq_hz;
+	libbpf_set_print(on_libbpf);
+	b->skel = thaw_bpf__open();
+	rc = b->skel ? 0 : err_set(-errno, "opening the probes: %s", strerror(errno));
+	rc = rc ? rc : cpu_list_online(&b->online);
+	rc = rc ? rc : load(b, plan);
+	rc = rc ? rc : open_sources(b);
+	if (rc) {
+		bpf_close(&b->base);
+		return rc;
+	}
+	*ret = &b->base;
+	return 0;
+}
+
+static int attach_one(struct bpf_engine *b, struct bpf_program *prog, int clock_fd)
+{
+	struct bpf_link *link = clock_fd < 0 ? bpf_program__attach(prog)
+					     : bpf_program__attach_perf_event(prog, clock_fd);
+
+	if (!link)
+		return err_set(-errno, "attaching %s: %s", bpf_program__name(prog),
+			       strerror(errno));
+	vec_push(&b->links, link);
+	return 0;
+}
+
+static int bpf_attach(struct engine *e)
+{
+	struct bpf_engine *b = bpf(e);
+	struct bpf_program *prog;
+
+	for (size_t i = 0; i < b->sidebands.n; i++)
+		ioctl(b->sidebands.v[i], PERF_EVENT_IOC_ENABLE, 0);
+	bpf_object__for_each_program(prog, b->skel->obj)
+	{
+		bool sampler = prog == b->skel->progs.thaw_sample;
+
+		if (!bpf_program__autoload(prog))
+			continue;
+		for (size_t i = 0; i < (sampler ? b->clocks.n : 1); i++) {
+			int rc = attach_one(b, prog, sampler ? b->clocks.v[i] : -1);
+
+			if (rc)
+				return rc;
+			/* The link has the descriptor now, and closes it. */
+			if (sampler)
+				b->clocks.v[i] = -1;
+		}
+	}
+	return 0;
+}
+
+static void bpf_arm(struct engine *e)
+{
+	__atomic_store_n(&bpf(e)->skel->bss->armed, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Programs stop recording at once; then the clocks stop, then everything is detached. */
+static void bpf_disarm(struct engine *e)
+{
+	struct bpf_engine *b = bpf(e);
+
+	__atomic_store_n(&b->skel->bss->armed, 0, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < b->sidebands.n; i++)
+		ioctl(b->sidebands.v[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < b->links.n; i++)
+		bpf_link__destroy(b->links.v[i]);
+	b->links.n = 0;
+}
+
+static void bpf_watch(struct engine *e, uint32_t tid, bool on)
+{
+	__u64 *word = &bpf(e)->skel->bss->tid_bits[tid / 64 % TID_WORDS];
+	__u64 bit = 1ull << (tid % 64);
+
+	if (on)
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST);
+}
+
+static bool bpf_watched(struct engine *e, uint32_t tid)
+{
+	return bpf(e)->skel->bss->tid_bits[tid / 64 % TID_WORDS] >> (tid % 64) & 1;
+}
+
+static void bpf_forget_stacks(struct engine *e)
+{
+	__atomic_fetch_add(&bpf(e)->skel->bss->epoch, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool bpf_hurry(struct engine *e)
+{
+	struct bpf_engine *b = bpf(e);
+
+	for (size_t i = 0; i < b->n_rings; i++)
+		if (source_bpf_fill(e->sources[i]) > b->ring_size / 4)
+			return true;
+	return false;
+}
+
+static void bpf_losses(struct engine *e, struct engine_losses *ret)
+{
+	struct bpf_engine *b = bpf(e);
+	struct bpf_program *prog;
+
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < b->n_rings; i++) {
+		const struct ring_head *r = ring(b, i);
+
+		for (int k = 0; k < RING_KINDS; k++)
+			ret->by_kind[k] += __atomic_load_n(&r->lost[k], __ATOMIC_RELAXED);
+		ret->no_hint += __atomic_load_n(&r->no_hint, __ATOMIC_RELAXED);
+		ret->no_stack += __atomic_load_n(&r->no_stack, __ATOMIC_RELAXED);
+	}
+	for (size_t i = b->n_rings; i < e->n_sources; i++)
+		ret->sideband += source_perf_lost(e->sources[i]);
+	bpf_object__for_each_program(prog, b->skel->obj)
+	{
+		struct bpf_prog_info info = {0};
+		__u32 len = sizeof(info);
+
+		if (bpf_program__autoload(prog) &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			ret->recursion += info.recursion_misses;
+	}
+}
+
+static uint64_t bpf_open_loss(struct engine *e, size_t source)
+{
+	struct bpf_engine *b = bpf(e);
+
+	return source < b->n_rings ? __atomic_load_n(&ring(b, source)->lost_from, __ATOMIC_RELAXED)
+				   : 0;
+}
+
+const struct engine_ops engine_bpf = {
+	.name = "bpf",
+	.open = bpf_open,
+	.attach = bpf_attach,
+	.arm = bpf_arm,
+	.disarm = bpf_disarm,
+	.close = bpf_close,
+	.watch = bpf_watch,
+	.watched = bpf_watched,
+	.forget_stacks = bpf_forget_stacks,
+	.hurry = bpf_hurry,
+	.losses = bpf_losses,
+	.open_loss = bpf_open_loss,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* A command that waits, before its first instruction, until the recording is ready. */
+#ifndef THAW_CAPTURE_LAUNCH_H
+#define THAW_CAPTURE_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct launch {
+	pid_t pid;
+	int go_fd;   /* closed: go */
+	int fail_fd; /* tells the errno of a failed exec */
+	bool done;
+	int status; /* of waitpid(), once done */
+};
+
+int launch_prepare(char *const argv[], struct launch *ret);
+/* Lets it run. -errno of the exec if that failed. */
+int launch_go(struct launch *l, const char *name);
+/* Is it over? Never waits. */
+bool launch_ended(struct launch *l);
+/* Ends it: SIGTERM, and SIGKILL for a child that has not started yet; waits. */
+void launch_stop(struct launch *l);
+void launch_wait(struct launch *l);
+/* As a shell would report it: the exit status, or 128 and the signal. */
+int launch_exit_status(const struct launch *l);
+
+#endif

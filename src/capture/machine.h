@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts about this machine and this process that go into a capture. */
+#ifndef THAW_CAPTURE_MACHINE_H
+#define THAW_CAPTURE_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/plan.h"
+#include "store/writer.h"
+
+/* Changes with every boot; "" if unknown. */
+void machine_boot_id(char *out, size_t room);
+uint64_t machine_own_cpu_ns(void);
+void machine_describe(struct writer *w, const struct plan *plan, const char *engine);
+
+#endif

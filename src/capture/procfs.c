@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "capture/procfs.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/err.h"
+#include "wire/state.h"
+
+static uint32_t state_of(char letter)
+{
+	switch (letter) {
+	case 'S':
+		return STATE_INTERRUPTIBLE;
+	case 'D':
+		return STATE_UNINTERRUPTIBLE;
+	case 'T':
+		return STATE_STOPPED;
+	case 't':
+		return STATE_TRACED;
+	case 'I':
+		return STATE_UNINTERRUPTIBLE | STATE_NOLOAD;
+	case 'P':
+		return STATE_PARKED;
+	case 'Z':
+		return STATE_ZOMBIE;
+	case 'X':
+		return STATE_DEAD;
+	default:
+		return 0;
+	}
+}
+
+static void read_comm(uint32_t pid, uint32_t tid, char *out, size_t room)
+{
+	char path[64];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(out, 1, room - 1, f);
+		fclose(f);
+	}
+	/* A name may hold newlines of its own; only the last one is /proc's. */
+	if (n && out[n - 1] == '\n')
+		n--;
+	out[n] = '\0';
+}
+
+int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
+{
+	char path[64], line[256];
+	uint32_t ppid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return err_set(-ESRCH, "there is no thread %u (%s: %s)", tid, path,
+			       strerror(errno));
+	*ret = (struct thread_facts){.tid = tid, .pid = pid};
+	while (fgets(line, sizeof(line), f)) {
+		char letter;
+
+		if (sscanf(line, "State: %c", &letter) == 1)
+			ret->state = state_of(letter);
+		else if (sscanf(line, "PPid: %u", &ppid) == 1)
+			break;
+	}
+	fclose(f);
+	/* kthreadd is 2, and the parent of every other kernel thread. */
+	ret->kernel = pid == 2 || ppid == 2;
+	read_comm(pid, tid, ret->name, sizeof(ret->name));
+	return 0;
+}
+
+int procfs_pid_of(uint32_t tid, uint32_t *ret_pid)
+{
+	char path[64], line[256];
+	FILE *f;
+	int rc = -ESRCH;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return err_set(-ESRCH, "there is no thread %u", tid);
+	while (rc && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %u", ret_pid) == 1)
+			rc = 0;
+	fclose(f);
+	return rc;
+}
+
+static uint32_t numeric(const char *name)
+{
+	char *end;
+	unsigned long v = strtoul(name, &end, 10);
+
+	return *end || v > UINT32_MAX ? 0 : (uint32_t)v;
+}
+
+int procfs_each_thread(uint32_t pid, procfs_fn *fn, void *ctx)
+{
+	struct dirent *ent;
+	char path[64];
+	DIR *d;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	else
+		snprintf(path, sizeof(path), "/proc");
+	d = opendir(path);
+	if (!d)
+		return err_set(-ESRCH, "there is no process %u", pid);
+	while ((ent = readdir(d))) {
+		uint32_t id = numeric(ent->d_name);
+
+		if (!id)
+			continue;
+		if (pid)
+			fn(ctx, pid, id);
+		else
+			(void)procfs_each_thread(id, fn, ctx); /* gone meanwhile: nothing to tell */
+	}
+	closedir(d);
+	return 0;
+}
+
+int procfs_each_map(uint32_t pid, procfs_map_fn *fn, void *ctx)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return err_set(-errno, "%s: %s", path, strerror(errno));
+	while (getline(&line, &room, f) > 0) {
+		struct map_facts m = {0};
+		unsigned major, minor;
+		char perms[8];
+		int at = 0;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
+			   &m.start, &m.end, perms, &m.pgoff, &major, &minor, &m.inode, &at) < 7 ||
+		    perms[2] != 'x')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		m.dev = makedev(major, minor);
+		m.path = line + at;
+		fn(ctx, &m);
+	}
+	free(line);
+	fclose(f);
+	return 0;
+}

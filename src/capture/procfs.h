@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What /proc knows: threads, their names and states, and the code that a process maps. Reads
+ * status, comm, maps and task only; /proc/PID/stat can lock up some 5.15 kernels (LP#2118407).
+ */
+#ifndef THAW_CAPTURE_PROCFS_H
+#define THAW_CAPTURE_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/probe.h"
+
+struct thread_facts {
+	uint32_t tid, pid;
+	uint32_t state; /* enum task_state_bit, as far as /proc tells */
+	bool kernel;
+	char name[64];
+};
+
+/* -ESRCH if it is gone. */
+int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret);
+/* The process of a thread. */
+int procfs_pid_of(uint32_t tid, uint32_t *ret_pid);
+
+typedef void procfs_fn(void *ctx, uint32_t pid, uint32_t tid);
+/* Every thread of a process, or with pid 0 of every process. -ESRCH if the process is gone. */
+int procfs_each_thread(uint32_t pid, procfs_fn *fn, void *ctx);
+
+struct map_facts {
+	uint64_t start, end, pgoff;
+	uint64_t dev, inode;
+	const char *path;
+};
+typedef void procfs_map_fn(void *ctx, const struct map_facts *map);
+/* The executable mappings of a process. */
+int procfs_each_map(uint32_t pid, procfs_map_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes of a recording: which code each has mapped where, at this moment of the stream.
+ *
+ * The table is driven by records in the order of time, so an address is always looked up in the
+ * mappings that held when it was taken. Processes share their mappings until one of them maps
+ * something (copy on write), so that a fork storm costs little; `version` changes with every
+ * change, and equal versions mean equal mappings.
+ */
+#ifndef THAW_CAPTURE_PROCS_H
+#define THAW_CAPTURE_PROCS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/writer.h"
+
+struct procs;
+
+/* New modules go to the writer. */
+struct procs *procs_new(struct writer *w);
+void procs_free(struct procs *p);
+
+/* A thread of process pid appears or ends; a process is forgotten with its last thread. */
+void procs_thread(struct procs *p, uint32_t pid);
+void procs_thread_end(struct procs *p, uint32_t pid);
+/* A new process starts out with its parent's mappings. */
+void procs_fork(struct procs *p, uint32_t pid, uint32_t parent);
+bool procs_known(const struct procs *p, uint32_t pid);
+void procs_exec(struct procs *p, uint32_t pid);
+
+struct mapping {
+	uint64_t start, len, pgoff;
+	const char *path;
+	const uint8_t *build_id;
+	size_t build_id_len;
+};
+/* Returns the module's index. */
+uint32_t procs_map(struct procs *p, uint32_t pid, const struct mapping *m);
+/* Reads what it maps from /proc; `fn` (may be NULL) is told each mapping. */
+typedef void procs_map_fn(void *ctx, uint32_t pid, const struct mapping *m, uint32_t module);
+void procs_load(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx);
+
+/* The mappings of a process now; a process never heard of is read from /proc. */
+uint64_t procs_version(struct procs *p, uint32_t pid);
+/* The frame for an address in user space. */
+struct frame procs_frame(struct procs *p, uint32_t pid, uint64_t addr);
+uint32_t procs_kernel_module(const struct procs *p);
+
+#endif

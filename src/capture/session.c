@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * plan -> open -> find -> attach -> arm -> run -> disarm -> drain -> name -> seal.
+ *
+ * The kernel side never wakes the collector: it polls, seldom when little happens and often when a
+ * ring fills. Whatever fails on the way, what has been written stays a readable capture.
+ */
+#include "capture/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/units.h"
+#include "capture/collect.h"
+#include "capture/engine.h"
+#include "capture/launch.h"
+#include "capture/machine.h"
+#include "capture/privilege.h"
+#include "capture/symbolize.h"
+#include "ring/order.h"
+#include "store/reader.h"
+#include "store/writer.h"
+
+#define POLL_MIN_NS (2 * NSEC_PER_MSEC)
+#define POLL_MAX_NS (40 * NSEC_PER_MSEC)
+#define POLL_EVENTS 20000 /* that many between two polls are plenty */
+#define WINDOW_NS (20 * NSEC_PER_MSEC)
+
+struct session {
+	struct plan plan; /* with the command's pid filled in */
+	const struct session_hooks *hooks;
+	struct session_result *res;
+	struct launch child;
+	uint32_t child_id;
+	struct engine *engine;
+	struct writer *writer;
+	struct collector *collector;
+	struct order *order;
+	uint64_t begin_ns, end_ns, cpu_before_ns;
+	enum end_reason reason;
+};
+
+/* ---- the file ---- */
+
+static int prepare_output(struct session *s)
+{
+	const char *path = s->plan.output;
+	struct stat st;
+
+	if (stat(path, &st))
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return err_set(-EINVAL, "'%s' is not a regular file; a capture needs one", path);
+	if (!st.st_size)
+		return 0;
+	snprintf(s->res->saved_as, sizeof(s->res->saved_as), "%s.old", path);
+	if (rename(path, s->res->saved_as)) {
+		s->res->saved_as[0] = '\0';
+		return err_set(-errno, "'%s' exists and could not be put aside: %s", path,
+			       strerror(errno));
+	}
+	return 0;
+}
+
+/* Under sudo the capture belongs to who called. */
+static void give_to_caller(const char *path)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+
+	if (geteuid() == 0 && uid && gid)
+		(void)!lchown(path, (uid_t)atoi(uid), (gid_t)atoi(gid));
+}
+
+static int open_output(struct session *s)
+{
+	int rc = prepare_output(s);
+
+	if (rc)
+		return rc;
+	rc = writer_open(s->plan.output, &(struct writer_opts){0}, &s->writer);
+	if (rc)
+		return rc;
+	s->res->file_written = true;
+	give_to_caller(s->plan.output);
+	machine_describe(s->writer, &s->plan, s->engine->ops->name);
+	return 0;
+}
+
+/* ---- running ---- */
+
+static void status(struct session *s, const char *phase)
+{
+	struct session_status *st = &s->res->st;
+
+	st->elapsed_ns = (s->end_ns ? s->end_ns : clock_mono_ns()) - s->begin_ns;
+	st->events = writer_events(s->writer);
+	st->bytes = writer_bytes(s->writer);
+	st->lost = collector_lost(s->collector);
+	st->threads = collector_seen(s->collector);
+	st->cpu_ns = machine_own_cpu_ns() - s->cpu_before_ns;
+	if (s->hooks->progress)
+		s->hooks->progress(s->hooks->ctx, st, phase);
+}
+
+/* Why to end now, or NULL to go on. */
+static const char *over(struct session *s, uint64_t now)
+{
+	if (s->hooks->stop && *s->hooks->stop) {
+		s->reason = END_INTERRUPTED;
+		return "interrupted";
+	}
+	if (s->plan.duration_ns && now - s->begin_ns >= s->plan.duration_ns)
+		return "the time is up";
+	if (s->child.pid && launch_ended(&s->child))
+		return "the command ended";
+	if ((s->plan.scope == SCOPE_PROCESS || s->plan.scope == SCOPE_THREAD) &&
+	    !collector_alive(s->collector))
+		return s->plan.scope == SCOPE_PROCESS ? "the process ended" : "the thread ended";
+	return NULL;
+}
+
+static void snooze(struct session *s, uint64_t *poll_ns, uint64_t events)
+{
+	struct timespec t;
+
+	if (s->engine->ops->hurry(s->engine))
+		return;
+	if (events > POLL_EVENTS)
+		*poll_ns /= 2;
+	else if (events < POLL_EVENTS / 4)
+		*poll_ns += *poll_ns / 4;
+	if (*poll_ns < POLL_MIN_NS)
+		*poll_ns = POLL_MIN_NS;
+	if (*poll_ns > POLL_MAX_NS)
+		*poll_ns = POLL_MAX_NS;
+	t = (struct timespec){.tv_nsec = (long)*poll_ns};
+	nanosleep(&t, NULL);
+}
+
+static int run(struct session *s)
+{
+	uint64_t poll_ns = 10 * NSEC_PER_MSEC, told_ns = s->begin_ns, now, before;
+	int rc = 0;
+
+	status(s, NULL);
+	do {
+		before = writer_events(s->writer);
+		now = clock_mono_ns();
+		order_run(s->order, now, collector_record, s->collector);
+		writer_tick(s->writer, now);
+		if (now - told_ns >= NSEC_PER_SEC) {
+			told_ns = now;
+			collector_losses(s->collector, order_late(s->order));
+			status(s, NULL);
+		}
+		rc = writer_status(s->writer);
+		s->res->why = over(s, now);
+		if (rc || s->res->why)
+			break;
+		snooze(s, &poll_ns, writer_events(s->writer) - before);
+	} while (true);
+	return rc;
+}
+
+static int start(struct session *s)
+{
+	int rc = collector_find(s->collector);
+
+	if (rc)
+		return rc;
+	rc = s->engine->ops->attach(s->engine);
+	if (rc)
+		return rc;
+	s->begin_ns = clock_mono_ns();
+	s->engine->ops->arm(s->engine);
+	collector_begin(s->collector, s->begin_ns);
+	return s->child.pid ? launch_go(&s->child, s->plan.command[0]) : 0;
+}
+
+/* ---- the end ---- */
+
+static void add_names(struct session *s)
+{
+	struct reader *r;
+	struct symtab *st;
+
+	status(s, "finding names");
+	if (writer_flush(s->writer, true) || reader_open(s->plan.output, &r))
+		return;
+	st = symbolize(r, s->res->notes, sizeof(s->res->notes));
+	reader_close(r);
+	writer_symbols(s->writer, st);
+	symtab_free(st);
+}
+
+static void finish(struct session *s)
+{
+	s->end_ns = clock_mono_ns();
+	s->engine->ops->disarm(s->engine);
+	order_drain(s->order, collector_record, s->collector);
+	collector_losses(s->collector, order_late(s->order));
+	collector_end(s->collector, s->end_ns);
+}
+
+static int record(struct session *s)
+{
+	int rc = open_output(s);
+	struct stat st;
+
+	if (rc)
+		return rc;
+	s->collector = collector_new(&s->plan, s->engine, s->writer);
+	s->order = order_new(s->engine->sources, s->engine->n_sources, WINDOW_NS);
+	rc = start(s);
+	if (rc) {
+		s->engine->ops->disarm(s->engine);
+		writer_abandon(s->writer);
+		s->writer = NULL;
+		unlink(s->plan.output);
+		s->res->file_written = false;
+		return rc;
+	}
+	rc = run(s);
+	finish(s);
+	if (!rc)
+		add_names(s);
+	status(s, "sealing");
+	if (rc == -ENOSPC)
+		s->reason = END_NO_SPACE;
+	else if (rc)
+		s->reason = END_ERROR;
+	rc = writer_close(s->writer, s->reason);
+	s->writer = NULL;
+	if (!stat(s->plan.output, &st))
+		s->res->st.bytes = (uint64_t)st.st_size;
+	return rc;
+}
+
+int session_run(const struct plan *plan, const struct session_hooks *hooks,
+		struct session_result *ret)
+{
+	struct session s = {.plan = *plan, .hooks = hooks, .res = ret, .reason = END_DONE};
+	int rc = privilege_check();
+
+	*ret = (struct session_result){.why = ""};
+	s.cpu_before_ns = machine_own_cpu_ns();
+	if (!rc && plan->scope == SCOPE_COMMAND) {
+		rc = launch_prepare(plan->command, &s.child);
+		s.child_id = (uint32_t)s.child.pid;
+		s.plan.ids = &s.child_id;
+		s.plan.n_ids = 1;
+	}
+	rc = rc ? rc : engine_bpf.open(&s.plan, &s.engine);
+	rc = rc ? rc : record(&s);
+	order_free(s.order);
+	collector_free(s.collector);
+	if (s.engine)
+		s.engine->ops->close(s.engine);
+	if (s.child.pid) {
+		bool interrupted = hooks->stop && *hooks->stop;
+
+		ret->command_ran = s.child.go_fd < 0;
+		/* Ctrl-C has reached the command too: it ends as it sees fit. */
+		if (!s.child.done && !(interrupted && ret->command_ran))
+			launch_stop(&s.child);
+		launch_wait(&s.child);
+		ret->exit_status = launch_exit_status(&s.child);
+	}
+	return rc;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* One recording, from the plan to the sealed file. */
+#ifndef THAW_CAPTURE_SESSION_H
+#define THAW_CAPTURE_SESSION_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/plan.h"
+
+struct session_status {
+	uint64_t elapsed_ns;
+	uint64_t events;
+	uint64_t bytes;
+	uint64_t lost;
+	uint64_t threads; /* seen so far */
+	uint64_t cpu_ns;  /* that thaw itself has used */
+};
+
+struct session_hooks {
+	/* About once a second, and when the phase changes ("writing names"). */
+	void (*progress)(void *ctx, const struct session_status *st, const char *phase);
+	void *ctx;
+	/* Set by a signal: seal the file and end. */
+	const volatile sig_atomic_t *stop;
+};
+
+struct session_result {
+	struct session_status st;
+	bool command_ran;
+	int exit_status;     /* of the command */
+	bool file_written;   /* there is a capture, even if something failed */
+	const char *why;     /* it ended: "the command ended", "interrupted", ... */
+	char saved_as[4200]; /* where a capture of the same name went, or "" */
+	char notes[512];     /* what the user should know, a line each, or "" */
+};
+
+/* 0, or a negative errno with the message set; *ret is filled in either case. */
+int session_run(const struct plan *plan, const struct session_hooks *hooks,
+		struct session_result *ret);
+
+#endif

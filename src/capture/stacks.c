@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "capture/stacks.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+struct generation {
+	struct map by_id;    /* id -> position in words: the count, then the addresses */
+	struct map resolved; /* id and version -> the file's index */
+	VEC(uint64_t) words;
+};
+
+struct stacks {
+	struct writer *w;
+	struct procs *procs;
+	struct engine *engine;
+	struct generation now, before;
+	size_t budget_words;
+	uint64_t gone;
+};
+
+struct stacks *stacks_new(struct writer *w, struct procs *p, struct engine *e, size_t budget_bytes)
+{
+	struct stacks *s = mem_zalloc(sizeof(*s));
+
+	s->w = w;
+	s->procs = p;
+	s->engine = e;
+	s->budget_words = budget_bytes / sizeof(uint64_t);
+	return s;
+}
+
+static void generation_done(struct generation *g)
+{
+	map_done(&g->by_id);
+	map_done(&g->resolved);
+	vec_done(&g->words);
+}
+
+void stacks_free(struct stacks *s)
+{
+	if (!s)
+		return;
+	generation_done(&s->now);
+	generation_done(&s->before);
+	free(s);
+}
+
+void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n)
+{
+	uint64_t *slot;
+	bool fresh;
+
+	/* The resolved pairs take about as much again as the map of ids. */
+	if (s->now.words.n + 4 * (s->now.by_id.n + s->now.resolved.n) > s->budget_words) {
+		generation_done(&s->before);
+		s->before = s->now;
+		s->now = (struct generation){0};
+		s->engine->ops->forget_stacks(s->engine);
+	}
+	slot = map_put(&s->now.by_id, id, &fresh);
+	if (!fresh)
+		return;
+	*slot = s->now.words.n;
+	vec_push(&s->now.words, n);
+	for (size_t i = 0; i < n; i++)
+		vec_push(&s->now.words, ips[i]);
+}
+
+static const uint64_t *find(struct stacks *s, uint64_t id)
+{
+	uint64_t *pos = map_get(&s->now.by_id, id);
+
+	if (pos)
+		return &s->now.words.v[*pos];
+	pos = map_get(&s->before.by_id, id);
+	return pos ? &s->before.words.v[*pos] : NULL;
+}
+
+static uint32_t resolve(struct stacks *s, uint64_t id, uint64_t version, uint32_t pid, bool kernel)
+{
+	struct frame frames[STACK_FRAMES_MAX];
+	const uint64_t *words;
+	uint64_t *slot, n;
+	bool fresh;
+
+	if (!id)
+		return 0;
+	slot = map_get(&s->now.resolved, id ^ map_mix(version));
+	if (slot)
+		return (uint32_t)*slot;
+	words = find(s, id);
+	if (!words) {
+		s->gone++;
+		return 0;
+	}
+	n = words[0] < STACK_FRAMES_MAX ? words[0] : STACK_FRAMES_MAX;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t addr = words[1 + i] - (i > 0);
+
+		frames[i] = kernel ? (struct frame){procs_kernel_module(s->procs), addr}
+				   : procs_frame(s->procs, pid, addr);
+	}
+	slot = map_put(&s->now.resolved, id ^ map_mix(version), &fresh);
+	*slot = writer_stack(s->w, frames, n);
+	return (uint32_t)*slot;
+}
+
+uint32_t stacks_kernel(struct stacks *s, uint64_t id)
+{
+	return resolve(s, id, 0, 0, true);
+}
+
+uint32_t stacks_user(struct stacks *s, uint64_t id, uint32_t pid)
+{
+	return id ? resolve(s, id, procs_version(s->procs, pid), pid, false) : 0;
+}
+
+uint64_t stacks_gone(const struct stacks *s)
+{
+	return s->gone;
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What thaw promises in figures, and whether this run bears it out. A row is a goal."""
+
+from figures import ratio
+
+# words, the figure (a function of the measured values), the comparison, the limit
+GOALS = [
+    ("added time per switch, as a share of perf sched record's",
+     lambda v: v["added.thaw"] / v["added.sched"], "<=", 0.35),
+    ("added time per switch, as a share of offcputime's",
+     lambda v: v["added.thaw"] / v["added.offcputime"], "<=", 0.15),
+    ("bytes per switch", lambda v: v["bytes.thaw"], "<=", 10),
+    ("file size, as a share of perf sched record's",
+     lambda v: v["bytes.thaw"] / v["bytes.sched"], "<=", 0.05),
+    ("file size, as a share of perf record -g's",
+     lambda v: v["bytes.thaw"] / v["bytes.switchg"], "<=", 0.05),
+    ("report, time per switch: times faster than perf sched timehist -s",
+     lambda v: v["report.summary"] / v["report.thaw"], ">=", 10),
+    ("report, time per switch: times faster than perf sched timehist",
+     lambda v: v["report.timehist"] / v["report.thaw"], ">=", 10),
+    ("events lost in the worst case, by thaw's own account", lambda v: v["lost.thaw"], "<=", 0),
+    ("switches missing in the worst case, by the machine's count",
+     lambda v: v["missing.thaw"], "<=", 0),
+]
+
+
+def judge(values):
+    """(words, figure, limit, verdict) for each goal; figure None where it was not measured."""
+    out = []
+    for words, figure, sign, limit in GOALS:
+        try:
+            x = figure(values)
+        except (KeyError, ZeroDivisionError):
+            out.append((words, None, f"{sign} {limit}", "not measured"))
+            continue
+        holds = x <= limit if sign == "<=" else x >= limit
+        out.append((words, x, f"{sign} {limit}", "holds" if holds else "MISSED"))
+    return out
+
+
+def text(values):
+    """For a terminal."""
+    lines = ["Goals"]
+    for words, x, limit, verdict in judge(values):
+        figure = "-" if x is None else ratio(x)
+        lines.append(f"  {verdict:<13}{words}: {figure} (goal {limit})")
+    return "\n".join(lines)
+
+
+def markdown(values):
+    """For the document."""
+    lines = ["## Goals", "", "| goal | limit | this run | |", "| --- | ---: | ---: | --- |"]
+    for words, x, limit, verdict in judge(values):
+        lines.append(f"| {words} | {limit} | {'-' if x is None else ratio(x)} | {verdict} |")
+    return "\n".join(lines) + "\n"

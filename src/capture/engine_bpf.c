@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -34,9 +35,9 @@
 #include "thaw.skel.h" /* generated; its types are in wire/probe.h */
 
 #define SIDEBAND_PAGES 128
-#define RINGS_TOTAL (128ull << 20)
+#define RINGS_TOTAL (64ull << 20)
 #define RING_MIN (256ull << 10)
-#define RING_MAX (16ull << 20)
+#define RING_MAX (8ull << 20)
 
 struct bpf_engine {
 	struct engine base;
@@ -49,6 +50,7 @@ struct bpf_engine {
 	size_t rings_len;
 	size_t n_rings;
 	uint64_t ring_size, value_size;
+	uint32_t salt;
 	uint64_t freq_hz;
 };
 
@@ -184,7 +186,10 @@ static int load(struct bpf_engine *b, const struct plan *plan)
 	b->n_rings = (size_t)cpus;
 	b->ring_size = ring_size_for(plan, b->n_rings);
 	b->value_size = RING_HEAD + b->ring_size + RING_SLACK;
+	if (getrandom(&b->salt, sizeof(b->salt), 0) != sizeof(b->salt))
+		b->salt = (uint32_t)time(NULL);
 	s->rodata->ring_size = b->ring_size;
+	s->rodata->ring_salt = b->salt;
 	s->rodata->min_wait_ns = plan->min_wait_ns;
 	s->rodata->scope_all = plan->scope == SCOPE_SYSTEM;
 	s->rodata->scope_inherit = !plan->no_inherit;
@@ -280,7 +285,8 @@ static int open_sources(struct bpf_engine *b)
 
 	e->sources = mem_zalloc((b->n_rings + b->online.n) * sizeof(*e->sources));
 	for (size_t i = 0; i < b->n_rings; i++)
-		e->sources[e->n_sources++] = source_bpf_new(ring(b, i), b->ring_size, (uint16_t)i);
+		e->sources[e->n_sources++] =
+			source_bpf_new(ring(b, i), b->ring_size, b->salt, (uint16_t)i);
 	for (size_t i = 0; i < b->online.n; i++) {
 		int rc = open_sideband(b, b->online.v[i], &e->sources[e->n_sources]);
 

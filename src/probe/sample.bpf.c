@@ -8,6 +8,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("?perf_event")
 int thaw_sample(struct bpf_perf_event_data *ctx)
 {
+	struct emit e;
 	__u64 ts, id, kstack = 0, ustack = 0;
 	struct pr_sample *rec;
 	struct ring_head *r;
@@ -31,13 +32,13 @@ int thaw_sample(struct bpf_perf_event_data *ctx)
 		ustack = stack_user(ctx, r, s, ts);
 	}
 	scratch_put(r);
-	rec = emit_begin(r, PR_SAMPLE, sizeof(*rec), ts);
+	rec = emit_begin(&e, r, PR_SAMPLE, sizeof(*rec), ts);
 	if (rec) {
 		rec->tid = (__u32)id;
 		rec->pid = id >> 32;
 		rec->kstack = kstack;
 		rec->ustack = ustack;
-		emit_end(rec, PR_SAMPLE, sizeof(*rec));
+		emit_end(&e);
 	}
 	return 0;
 }

@@ -22,19 +22,20 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 static __always_inline void wait_kernel_stack(struct ring_head *r, struct task_struct *next,
 					      __u32 tid, __u64 ts)
 {
+	struct emit e;
 	struct scratch *s = scratch_get(r);
 	struct pr_sample *rec;
 
 	if (s) {
 		__u64 id = stack_send(r, s, bpf_get_task_stack(next, s->ip, STACK_BYTES, 0), ts);
 
-		rec = emit_begin(r, PR_WAIT, sizeof(*rec), ts);
+		rec = emit_begin(&e, r, PR_WAIT, sizeof(*rec), ts);
 		if (rec) {
 			rec->tid = tid;
 			rec->pid = next->tgid;
 			rec->kstack = id;
 			rec->ustack = 0;
-			emit_end(rec, PR_WAIT, sizeof(*rec));
+			emit_end(&e);
 		}
 	}
 	scratch_put(r);
@@ -81,6 +82,7 @@ static __always_inline void switched_in(struct ring_head *r, struct task_struct 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 raw_state)
 {
+	struct emit e;
 	__u32 ptid, ntid, state;
 	struct pr_switch *rec;
 	struct ring_head *r;
@@ -108,12 +110,12 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 	if (!next_in)
 		state |= STATE_NEXT_OUT;
 	ts = bpf_ktime_get_ns();
-	rec = emit_begin(r, PR_SWITCH, sizeof(*rec), ts);
+	rec = emit_begin(&e, r, PR_SWITCH, sizeof(*rec), ts);
 	if (rec) {
 		rec->prev = ptid;
 		rec->next = ntid;
 		rec->state = state;
-		emit_end(rec, PR_SWITCH, sizeof(*rec));
+		emit_end(&e);
 	}
 	if (prev_in && ptid)
 		switched_out(r, ptid, state, ts);
@@ -147,6 +149,7 @@ static __always_inline void fill_waking(struct pr_waking *rec, __u32 wakee, __u6
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(thaw_waking, struct task_struct *p)
 {
+	struct emit e;
 	__u64 ts, waker, kstack = 0, ustack = 0;
 	struct pr_waking *rec;
 	struct ring_head *r;
@@ -167,10 +170,10 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 	ts = bpf_ktime_get_ns();
 	h = hint_of(wakee);
 	if (h->tid != wakee || !h->off_ts || ts - h->off_ts < min_wait_ns) {
-		rec = emit_begin(r, PR_WAKING, PR_WAKING_SHORT, ts);
+		rec = emit_begin(&e, r, PR_WAKING, PR_WAKING_SHORT, ts);
 		if (rec) {
 			fill_waking(rec, wakee, waker, how);
-			emit_end(rec, PR_WAKING, PR_WAKING_SHORT);
+			emit_end(&e);
 		}
 		return 0;
 	}
@@ -182,18 +185,19 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 			ustack = stack_user(ctx, r, s, ts);
 	}
 	scratch_put(r);
-	rec = emit_begin(r, PR_WAKING_LONG, sizeof(*rec), ts);
+	rec = emit_begin(&e, r, PR_WAKING_LONG, sizeof(*rec), ts);
 	if (rec) {
 		fill_waking(rec, wakee, waker, how);
 		rec->kstack = kstack;
 		rec->ustack = ustack;
-		emit_end(rec, PR_WAKING_LONG, sizeof(*rec));
+		emit_end(&e);
 	}
 	return 0;
 }
 
 static __always_inline void emit_wait(void *ctx, struct ring_head *r, __u64 id, bool kernel)
 {
+	struct emit e;
 	__u64 ts = bpf_ktime_get_ns(), kstack = 0, ustack = 0;
 	struct scratch *s = scratch_get(r);
 	struct pr_sample *rec;
@@ -204,13 +208,13 @@ static __always_inline void emit_wait(void *ctx, struct ring_head *r, __u64 id, 
 		ustack = stack_user(ctx, r, s, ts);
 	}
 	scratch_put(r);
-	rec = emit_begin(r, PR_WAIT, sizeof(*rec), ts);
+	rec = emit_begin(&e, r, PR_WAIT, sizeof(*rec), ts);
 	if (rec) {
 		rec->tid = (__u32)id;
 		rec->pid = id >> 32;
 		rec->kstack = kstack;
 		rec->ustack = ustack;
-		emit_end(rec, PR_WAIT, sizeof(*rec));
+		emit_end(&e);
 	}
 }
 

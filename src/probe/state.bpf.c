@@ -5,6 +5,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u64 ring_size = 64u << 20;
+const volatile __u32 ring_salt = 0;
 const volatile __u64 min_wait_ns = 50000;
 const volatile __u64 cgroup_id = 0;
 const volatile __u32 cgroup_level = 0;

@@ -11,13 +11,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline void emit_task(__u32 kind, struct task_struct *t, __u32 other, __u32 code)
 {
+	struct emit e;
 	struct ring_head *r = ring_mine();
 	__u64 ts = bpf_ktime_get_ns();
 	struct pr_task *rec;
 
 	if (!r)
 		return;
-	rec = emit_begin(r, kind, sizeof(*rec), ts);
+	rec = emit_begin(&e, r, kind, sizeof(*rec), ts);
 	if (!rec)
 		return;
 	rec->tid = t->pid;
@@ -25,7 +26,7 @@ static __always_inline void emit_task(__u32 kind, struct task_struct *t, __u32 o
 	rec->other = other;
 	rec->code = code;
 	bpf_probe_read_kernel(rec->comm, sizeof(rec->comm), t->comm);
-	emit_end(rec, kind, sizeof(*rec));
+	emit_end(&e);
 }
 
 static __always_inline bool in_cgroup(struct cgroup *c)
@@ -78,13 +79,14 @@ int BPF_PROG(thaw_exit, struct task_struct *p)
 SEC("?tp_btf/task_rename")
 int BPF_PROG(thaw_rename, struct task_struct *t, const char *comm)
 {
+	struct emit e;
 	struct ring_head *r;
 	struct pr_task *rec;
 
 	if (!armed || !in_scope(t->pid))
 		return 0;
 	r = ring_mine();
-	rec = r ? emit_begin(r, PR_RENAME, sizeof(*rec), bpf_ktime_get_ns()) : NULL;
+	rec = r ? emit_begin(&e, r, PR_RENAME, sizeof(*rec), bpf_ktime_get_ns()) : NULL;
 	if (!rec)
 		return 0;
 	rec->tid = t->pid;
@@ -92,7 +94,7 @@ int BPF_PROG(thaw_rename, struct task_struct *t, const char *comm)
 	rec->other = 0;
 	rec->code = 0;
 	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), comm);
-	emit_end(rec, PR_RENAME, sizeof(*rec));
+	emit_end(&e);
 	return 0;
 }
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The consumer's side of wire/ring.h. Records are handed out in place; released ones are zeroed
- * before their space is given back, because a producer relies on a reserved record to start out as
- * zeroes.
- */
+/* The consumer's side of wire/ring.h. Records are handed out in place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +13,7 @@ struct bpf_source {
 	struct ring_head *head;
 	uint8_t *data;
 	uint64_t size;
+	uint32_t salt;
 	uint64_t seen; /* handed out up to here */
 	uint64_t done; /* released up to here */
 };
@@ -35,7 +32,7 @@ static void pull(struct source *s, record_vec *out)
 		const uint64_t *rec = at(b, b->seen);
 		uint64_t hdr = __atomic_load_n(rec, __ATOMIC_ACQUIRE);
 
-		if (!hdr)
+		if (hdr != ring_header(b->seen, b->salt, PR_KIND(hdr), PR_LEN(hdr)) || !PR_LEN(hdr))
 			break; /* reserved, but not committed yet */
 		vec_push(out, (struct record){.ts = ((const struct pr_hdr *)rec)->ts,
 					      .pos = b->seen,
@@ -52,13 +49,7 @@ static void release(struct source *s, uint64_t pos)
 
 	if (pos > b->seen)
 		pos = b->seen;
-	while (b->done < pos) {
-		uint64_t *rec = at(b, b->done);
-		uint32_t len = PR_LEN(__atomic_load_n(rec, __ATOMIC_RELAXED));
-
-		memset(rec, 0, len);
-		b->done += len;
-	}
+	b->done = pos;
 	__atomic_store_n(&b->head->cons, b->done, __ATOMIC_RELEASE);
 }
 
@@ -69,7 +60,7 @@ static void close_bpf(struct source *s)
 
 static const struct source_ops bpf_ops = {.pull = pull, .release = release, .close = close_bpf};
 
-struct source *source_bpf_new(void *ring, uint64_t size, uint16_t cpu)
+struct source *source_bpf_new(void *ring, uint64_t size, uint32_t salt, uint16_t cpu)
 {
 	struct bpf_source *b = mem_zalloc(sizeof(*b));
 
@@ -77,6 +68,7 @@ struct source *source_bpf_new(void *ring, uint64_t size, uint16_t cpu)
 	b->head = ring;
 	b->data = (uint8_t *)ring + RING_HEAD;
 	b->size = size;
+	b->salt = salt;
 	b->seen = b->done = __atomic_load_n(&b->head->cons, __ATOMIC_ACQUIRE);
 	return &b->base;
 }

@@ -61,7 +61,7 @@ static inline void source_close(struct source *s)
 }
 
 /* A BPF ring of wire/ring.h in memory that somebody else maps and unmaps. */
-struct source *source_bpf_new(void *ring, uint64_t size, uint16_t cpu);
+struct source *source_bpf_new(void *ring, uint64_t size, uint32_t salt, uint16_t cpu);
 /* How full it is, in bytes. */
 uint64_t source_bpf_fill(const struct source *s);
 

@@ -27,8 +27,7 @@ enum pr_kind {
 	PR_KINDS,
 };
 
-/* Bits 0-15: length in bytes; 16-23: kind. Never zero once committed. */
-#define PR_HDR(kind, len) ((__u64)(kind) << 16 | (len))
+/* Bits 0-15: length in bytes; 16-23: kind; 32-63: see ring_header(). */
 #define PR_LEN(hdr) ((__u32)((hdr)&0xffff))
 #define PR_KIND(hdr) ((__u32)((hdr) >> 16 & 0xff))
 

@@ -24,13 +24,14 @@ struct test_rec {
 
 static __always_inline bool emit_test(struct ring_head *r, __u64 nested, __u64 *seq, __u64 ts)
 {
-	struct test_rec *rec = emit_begin(r, PR_TEST, sizeof(*rec), ts);
+	struct emit e;
+	struct test_rec *rec = emit_begin(&e, r, PR_TEST, sizeof(*rec), ts);
 
 	if (!rec)
 		return false;
 	rec->nested = nested;
 	rec->seq = __sync_fetch_and_add(seq, 1);
-	emit_end(rec, PR_TEST, sizeof(*rec));
+	emit_end(&e);
 	return true;
 }
 

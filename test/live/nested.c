@@ -140,7 +140,7 @@ int main(void)
 	rings = mmap(NULL, (size_t)cpus * value, PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(s->maps.rings), 0);
 	for (int i = 0; i < cpus; i++)
-		sources[i] = source_bpf_new(rings + (size_t)i * value, RING_BYTES, (uint16_t)i);
+		sources[i] = source_bpf_new(rings + (size_t)i * value, RING_BYTES, 0, (uint16_t)i);
 	if (pipe(ab) || pipe(ba))
 		return 1;
 	there[0] = ab[0], there[1] = ba[1], back[0] = ba[0], back[1] = ab[1];

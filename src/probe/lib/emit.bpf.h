@@ -20,51 +20,63 @@ static __always_inline void *ring_at(struct ring_head *r, __u64 pos)
 	return (void *)r + RING_HEAD + (pos & (ring_size - 8));
 }
 
+/* A record that is being made: reserved by emit_begin(), visible after emit_end(). */
+struct emit {
+	void *rec;
+	__u64 hdr;
+};
+
+static __always_inline bool emit_reserve(struct emit *e, struct ring_head *r, __u32 kind, __u32 len,
+					 __u64 ts)
+{
+	__u64 pos = ring_reserve(r, ring_size, len);
+	struct pr_hdr *h;
+
+	if (pos >= RING_CONTENDED) {
+		if (pos == RING_CONTENDED)
+			__sync_fetch_and_add(&r->contended, 1);
+		return false;
+	}
+	h = ring_at(r, pos);
+	h->ts = ts;
+	e->rec = h;
+	e->hdr = ring_header(pos, ring_salt, kind, len);
+	return true;
+}
+
+static __always_inline void emit_end(const struct emit *e)
+{
+	ring_commit(e->rec, e->hdr);
+}
+
 static __always_inline void emit_lost_span(struct ring_head *r, __u64 ts)
 {
 	__u64 from = __sync_lock_test_and_set(&r->lost_from, 0);
-	struct pr_lost *rec;
-	__u64 pos;
+	struct emit e;
 
 	if (!from)
 		return;
-	pos = ring_reserve(r, ring_size, sizeof(*rec));
-	if (pos >= RING_CONTENDED) {
+	if (!emit_reserve(&e, r, PR_LOST, sizeof(struct pr_lost), ts)) {
 		__sync_val_compare_and_swap(&r->lost_from, 0, from);
 		return;
 	}
-	rec = ring_at(r, pos);
-	rec->h.ts = ts;
-	rec->from = from;
-	ring_commit(&rec->h.hdr, PR_HDR(PR_LOST, sizeof(*rec)));
+	((struct pr_lost *)e.rec)->from = from;
+	emit_end(&e);
 }
 
-/* Room for a record of `len` bytes, or NULL, counted. `len` must be a constant or bounded. */
-static __always_inline void *emit_begin(struct ring_head *r, __u32 kind, __u32 len, __u64 ts)
+/* Room for a record of `len` bytes (a constant, or bounded), or NULL, counted. */
+static __always_inline void *emit_begin(struct emit *e, struct ring_head *r, __u32 kind, __u32 len,
+					__u64 ts)
 {
-	struct pr_hdr *h;
-	__u64 pos;
-
 	/* A span of losses ends with the first record that finds room for itself and for the news.
 	 */
 	if (RING_LOAD(&r->lost_from))
 		emit_lost_span(r, ts);
-	pos = ring_reserve(r, ring_size, len);
-	if (pos >= RING_CONTENDED) {
-		if (pos == RING_CONTENDED)
-			__sync_fetch_and_add(&r->contended, 1);
-		__sync_fetch_and_add(&r->lost[kind % RING_KINDS], 1);
-		__sync_val_compare_and_swap(&r->lost_from, 0, ts);
-		return NULL;
-	}
-	h = ring_at(r, pos);
-	h->ts = ts;
-	return h;
-}
-
-static __always_inline void emit_end(void *rec, __u32 kind, __u32 len)
-{
-	ring_commit(rec, PR_HDR(kind, len));
+	if (emit_reserve(e, r, kind, len, ts))
+		return e->rec;
+	__sync_fetch_and_add(&r->lost[kind % RING_KINDS], 1);
+	__sync_val_compare_and_swap(&r->lost_from, 0, ts);
+	return NULL;
 }
 
 #endif

@@ -27,10 +27,13 @@ static __always_inline void scratch_put(struct ring_head *r)
 	r->nest--;
 }
 
-static __always_inline __u64 stack_hash(const struct scratch *s, __u32 n)
+/* A function of its own, so that the verifier walks the loop once and not on every path to it. */
+__noinline __weak __u64 stack_hash(const struct scratch *s, __u32 n)
 {
 	__u64 h = 0x9e3779b97f4a7c15ull + epoch;
 
+	if (!s)
+		return 0;
 	for (__u32 i = 0; i < PR_FRAMES_MAX; i++) {
 		if (i >= n)
 			break;
@@ -44,6 +47,7 @@ static __always_inline __u64 stack_hash(const struct scratch *s, __u32 n)
 static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, long bytes,
 					__u64 ts)
 {
+	struct emit e;
 	struct pr_stack *rec;
 	__u64 id, *slot;
 	__u32 n, len, key;
@@ -63,13 +67,13 @@ static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, 
 	if (!slot || *slot == id)
 		return id;
 	len = PR_STACK_LEN(n);
-	rec = emit_begin(r, PR_STACK, len, ts);
+	rec = emit_begin(&e, r, PR_STACK, len, ts);
 	if (!rec)
 		return id;
 	rec->id = id;
 	rec->n = n;
 	bpf_probe_read_kernel(rec->ip, (n & 127) * 8, s->ip);
-	emit_end(rec, PR_STACK, len);
+	emit_end(&e);
 	*slot = id;
 	return id;
 }

@@ -14,6 +14,7 @@
 
 /* Settings (.rodata): the verifier sees them as constants. */
 extern const volatile __u64 ring_size;
+extern const volatile __u32 ring_salt;
 extern const volatile __u64 min_wait_ns;
 extern const volatile __u64 cgroup_id;
 extern const volatile __u32 cgroup_level;

@@ -26,6 +26,7 @@
 #define PRODUCERS 3
 #define RING_BYTES 16384u
 #define PER_PRODUCER 60000u
+#define SALT 0xfeedbeefu
 
 struct test_record {
 	struct pr_hdr h;
@@ -58,7 +59,7 @@ static bool produce(unsigned who)
 	rec->seq = seq;
 	for (unsigned i = 0; i < extra; i++)
 		rec->fill[i] = seq;
-	ring_commit((__u64 *)&rec->h.hdr, PR_HDR(PR_TEST, len));
+	ring_commit((__u64 *)&rec->h.hdr, ring_header(pos, SALT, PR_TEST, len));
 	return true;
 }
 
@@ -131,7 +132,7 @@ static void test_hammer(void **state)
 
 	ring = aligned_alloc(4096, RING_HEAD + RING_BYTES + RING_SLACK);
 	memset(ring, 0, RING_HEAD + RING_BYTES + RING_SLACK);
-	src = source_bpf_new(ring, RING_BYTES, 0);
+	src = source_bpf_new(ring, RING_BYTES, SALT, 0);
 	sigaction(SIGUSR1, &sa, NULL);
 	running = PRODUCERS;
 	for (uintptr_t i = 0; i < PRODUCERS; i++)
@@ -160,9 +161,6 @@ static void test_hammer(void **state)
 	print_message("%llu made, %llu arrived, %llu counted as lost\n",
 		      (unsigned long long)all_made, (unsigned long long)all_got,
 		      (unsigned long long)all_dropped);
-	/* All that was given back is zero again. */
-	for (size_t i = 0; i < RING_BYTES + RING_SLACK; i++)
-		assert_int_equal(((uint8_t *)ring)[RING_HEAD + i], 0);
 	source_close(src);
 	vec_done(&v);
 	free(ring);

@@ -7,6 +7,7 @@
  */
 #include "capture/session.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,10 @@
 
 #define POLL_MIN_NS (2 * NSEC_PER_MSEC)
 #define POLL_MAX_NS (40 * NSEC_PER_MSEC)
+#define POLL_HURRY_NS (200 * NSEC_PER_USEC)
 #define POLL_EVENTS 20000 /* that many between two polls are plenty */
 #define WINDOW_NS (20 * NSEC_PER_MSEC)
+#define COLLECTOR_NICE (-20)
 
 struct session {
 	struct plan plan; /* with the command's pid filled in */
@@ -129,8 +132,11 @@ static void snooze(struct session *s, uint64_t *poll_ns, uint64_t events)
 {
 	struct timespec t;
 
-	if (s->engine->ops->hurry(s->engine))
+	if (s->engine->ops->hurry(s->engine)) {
+		t = (struct timespec){.tv_nsec = POLL_HURRY_NS};
+		nanosleep(&t, NULL);
 		return;
+	}
 	if (events > POLL_EVENTS)
 		*poll_ns /= 2;
 	else if (events < POLL_EVENTS / 4)
@@ -168,6 +174,20 @@ static int run(struct session *s)
 	return rc;
 }
 
+/*
+ * The one who drains the rings must get a CPU in time however busy the machine is, or events are
+ * lost; it needs little, and never runs for long without a pause. Niceness alone does not help
+ * against a load in another session (autogroups share the CPU first). Only this thread: the ones that
+ * compress and write may wait their turn.
+ */
+static void go_first(void)
+{
+	struct sched_param rt = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &rt))
+		(void)setpriority(PRIO_PROCESS, 0, COLLECTOR_NICE);
+}
+
 static int start(struct session *s)
 {
 	int rc = collector_find(s->collector);
@@ -177,6 +197,7 @@ static int start(struct session *s)
 	rc = s->engine->ops->attach(s->engine);
 	if (rc)
 		return rc;
+	go_first();
 	s->begin_ns = clock_mono_ns();
 	s->engine->ops->arm(s->engine);
 	collector_begin(s->collector, s->begin_ns);

@@ -62,8 +62,8 @@ CAVEATS = """## How to read this
   offcputime walk both stacks at every switch; thaw records every switch and waking, and takes the
   stacks of waits that last. A ping-pong's waits are short, so its figure has hardly any stacks in
   it; what thaw costs when it takes them all is not measured here.
-- Recorders run at raised priority but in the worst case, so that a busy machine does not turn into
-  lost events; what each one lost is in the tables. A recorder that loses events does less.
+- Except in the worst case, recorders run at raised priority, so that a busy machine does not turn
+  into lost events; what each one lost is in the tables. A recorder that loses events does less.
 - perf runs with -B: it then reads no build ids at its end (perf 6.1 aborts over some programs'),
   which saves it time and memory. By default it costs more than is said here.
 - offcputime and bpftrace add up in the kernel and write no file: they have no row in the tables

@@ -16,6 +16,8 @@ from recorders import Recorder, recording
 
 # The share of CPU time used by others above which the figures carry a warning.
 BUSY = 0.1
+# The share of context switches made by others above which a recording is made again.
+OTHERS = 0.25
 
 
 def rotated(items, by):
@@ -29,11 +31,16 @@ def present(setting, keys):
     return [k for k in keys if setting.has_thaw or not k.startswith("thaw")]
 
 
-def switches_of(load, setting):
+def switches_of(load, setting, session=True):
     """Runs a load; returns the machine's context switches meanwhile."""
+    return switches_both(load, setting, session)[0]
+
+
+def switches_both(load, setting, session=True):
+    """Runs a load; returns the context switches meanwhile: the machine's, and the load's own."""
     before = proc.switches_now()
-    proc.run_json(load, setting.dir)
-    return proc.switches_now() - before
+    truth = proc.run_json(load, setting.dir, session=session)
+    return proc.switches_now() - before, truth["switches"]
 
 
 def share_lost(counts):
@@ -128,6 +135,22 @@ def sampling(setting):
     return t
 
 
+def undisturbed(setting, key, load, patience):
+    """Records a load; again when others made much of what was recorded, as often as is left.
+
+    Others' switches are not the load's: a ping-pong packs into half the bytes. Returns (recorder,
+    switches, share of them made by others, patience left).
+    """
+    while True:
+        r, (switches, own) = recording(key, setting, lambda: switches_both(load, setting))
+        others = max(0.0, 1 - own / switches)
+        if others < OTHERS or not patience:
+            return r, switches, others, patience
+        setting.say(f"again: others made {percent(others)} of the switches")
+        r.discard()
+        patience -= 1
+
+
 def file_size(setting):
     """c: bytes on the disk; leaves the last recordings for f."""
     keys = present(setting, ["thaw", "sched", "switchg"])
@@ -135,33 +158,47 @@ def file_size(setting):
     load = [setting.workload, "mixed", str(length)]
     sizes = {k: [] for k in keys}
     rounds = setting.pick(3, 1)
+    patience = 2 * rounds
     setting.keep = {}
 
     for i in range(rounds):
         for key in rotated(keys, i):
-            r, switches = recording(key, setting, lambda: switches_of(load, setting))
+            r, switches, others, patience = undisturbed(setting, key, load, patience)
             recorded, lost = r.counts(switches)
             sizes[key].append((r.size() / recorded, r.size(), recorded,
-                               share_lost((recorded, lost))))
+                               share_lost((recorded, lost)), others))
             setting.say(f"c {i}: {key} {sizes[key][-1][0]:.1f} bytes/switch, {switches} switches, "
-                        f"{lost} lost")
+                        f"{lost} lost, others made {percent(others)}")
             if i == rounds - 1 and key != "switchg":
                 setting.keep[key] = (r.keep(), recorded)
             r.discard()
 
     t = Table("Bytes on the disk per context switch",
               f"The mixed load (spinner, sleepers, pipes, condition variables, disk) for {length} "
-              "s; the file's size, with all that is in it, by the switches that it holds.",
+              "s; the file's size, with all that is in it, by the switches that it holds. "
+              "Others: the most of the switches in any round that other programs made.",
               ["recorder", "bytes per switch", "spread", "file", "switches in it", "lost",
-               "thaw's share of it"])
+               "others", "thaw's share of it"])
     per = {k: median([s[0] for s in v]) for k, v in sizes.items()}
     for k in keys:
-        _, size, recorded, lost = sizes[k][-1]
+        _, size, recorded, lost, _ = sizes[k][-1]
         share = ratio(per["thaw"] / per[k]) if "thaw" in per and k != "thaw" else ""
         t.add(recorders.name(k), number(per[k]), spread([s[0] for s in sizes[k]], number),
-              f"{size / 1e6:.1f} MB", number(recorded), percent(lost), share)
+              f"{size / 1e6:.1f} MB", number(recorded), percent(lost),
+              percent(max(s[4] for s in sizes[k])), share)
     t.values = {f"bytes.{k}": v for k, v in per.items()}
     return t
+
+
+def saturate(setting, key, load, session):
+    """One run of d: (switches, recorded, lost, bytes)."""
+    r, switches = recording(key, setting, lambda: switches_of(load, setting, session),
+                            first=False, session=session)
+    recorded, lost = r.counts(switches)
+    size = r.size()
+    r.discard()
+    recorders.settle()
+    return switches, recorded, lost, size
 
 
 def saturation(setting):
@@ -172,28 +209,27 @@ def saturation(setting):
     t = Table("The worst case: every CPU switches as fast as it can",
               f"A pair of processes on every CPU hands a byte to and fro for {length} s, while "
               "thaw records with its defaults, sampling included, at normal priority: it competes "
-              "with the load for the CPUs. Switches by the machine's count. Lost: what the recorder "
-              "says that it lost (thaw: events of all kinds; perf: switches). Missing: by how much "
-              "the switches in the file fall short of the machine's count.",
-              ["recorder", "switches/s", "lost", "missing", "share missing", "file"])
-    t.add("nothing", number(switches_of(load, setting) / length), "", "", "", "")
-    for key in keys:
-        r, switches = recording(key, setting, lambda: switches_of(load, setting), first=False)
-        rate = switches / length
-        recorded, lost = r.counts(switches)
-        missing = max(0, switches - recorded)
-        setting.say(f"d: {key} {rate:.0f} switches/s, {lost} lost, {missing} missing")
-        t.add(recorders.name(key), number(rate), f"{lost:,}", f"{missing:,}",
-              percent(missing / switches), f"{r.size() / 1e6:.0f} MB")
-        t.values[f"lost.{key}"] = lost
-        t.values[f"missing.{key}"] = missing
-        t.values[f"rate.{key}"] = rate
-        r.discard()
-        recorders.settle()
+              "with the load for the CPUs. How it fares depends on whether the two share a session "
+              "(one terminal): the kernel groups tasks by session when it shares out the CPUs. "
+              "Switches by the machine's count. Lost: what the recorder says that it lost (thaw: "
+              "events of all kinds; perf: switches). Missing: by how much the switches in the file "
+              "fall short of the machine's count.",
+              ["recorder", "session", "switches/s", "lost", "missing", "share missing", "file"])
+    t.add("nothing", "", number(switches_of(load, setting) / length), "", "", "", "")
+    for session, words in ((False, "the same"), (True, "another")):
+        for key in keys:
+            switches, recorded, lost, size = saturate(setting, key, load, session)
+            missing = max(0, switches - recorded)
+            setting.say(f"d: {key}, {words} session: {switches / length:.0f} switches/s, "
+                        f"{lost} lost, {missing} missing")
+            t.add(recorders.name(key), words, number(switches / length), f"{lost:,}",
+                  f"{missing:,}", percent(missing / switches), f"{size / 1e6:.0f} MB")
+            where = "apart" if session else "together"
+            t.values[f"lost.{key}.{where}"] = lost
+            t.values[f"missing.{key}.{where}"] = missing
     if setting.busy > BUSY:
         t.notes.append(f"Others used {percent(setting.busy)} of the CPU time before this run: at "
-                       "normal priority every recorder here lost more than it would have on a "
-                       "quiet machine.")
+                       "normal priority a recorder may lose more than on a quiet machine.")
     return t
 
 

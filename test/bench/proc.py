@@ -32,9 +32,12 @@ class Failed(Exception):
 
 
 class Child:
-    """A process in a session of its own. After finish(): status, rusage, wall."""
+    """A process, by default in a session of its own. Once it has ended: status, rusage, wall.
 
-    def __init__(self, argv, out, err, first=False):
+    first: at raised priority.
+    """
+
+    def __init__(self, argv, out, err, first=False, session=True):
         self.argv = argv
         self.err = err
         self.start = time.monotonic()
@@ -43,7 +46,7 @@ class Child:
         self.wall = 0.0
         with open(out, "wb") as o, open(err, "wb") as e:
             self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=o, stderr=e,
-                                          start_new_session=True,
+                                          start_new_session=session,
                                           preexec_fn=_high_priority if first else _interruptible)
         self.pid = self.popen.pid
         _alive[self.pid] = self
@@ -90,10 +93,10 @@ class Child:
         return " | ".join(text.splitlines()[-3:])
 
 
-def run(argv, directory, timeout=600, first=False):
+def run(argv, directory, timeout=600, first=False, session=True):
     """Runs to the end; returns (child, path of its stdout)."""
     out = os.path.join(directory, "run.out")
-    child = Child(argv, out, os.path.join(directory, "run.err"), first)
+    child = Child(argv, out, os.path.join(directory, "run.err"), first, session)
     if not child.wait(timeout):
         child.finish(5)
         raise Failed(f"{' '.join(argv[:4])}: not finished after {timeout} s")
@@ -102,9 +105,9 @@ def run(argv, directory, timeout=600, first=False):
     return child, out
 
 
-def run_json(argv, directory, timeout=600, first=False):
+def run_json(argv, directory, timeout=600, first=False, session=True):
     """Runs to the end; returns what it printed, as data."""
-    _, out = run(argv, directory, timeout, first)
+    _, out = run(argv, directory, timeout, first, session)
     with open(out, encoding="utf-8") as f:
         try:
             return json.load(f)

@@ -84,11 +84,12 @@ def name(key):
 class Recorder:
     """One recording of the whole machine; see recording()."""
 
-    def __init__(self, key, setting, first=True):
+    def __init__(self, key, setting, first=True, session=True):
         self.key = key
         self.thaw = setting.thaw
         self.directory = directory = setting.dir
         self.first = first
+        self.session = session
         self.row = TABLE[key]
         self.out = os.path.join(directory, f"{key}.data")
         self.printed = os.path.join(directory, f"{key}.out")
@@ -103,7 +104,7 @@ class Recorder:
 
     def __enter__(self):
         remove(self.out)
-        self.child = proc.Child(self.argv, self.printed, self.err, self.first)
+        self.child = proc.Child(self.argv, self.printed, self.err, self.first, self.session)
         if self.child.wait(self.row["settle"]):
             raise proc.Failed(f"{name(self.key)}: ended at once, exit status "
                               f"{self.child.status}: {self.child.words()}")
@@ -157,10 +158,10 @@ class Recorder:
             remove(path)
 
 
-def recording(key, setting, work, first=True):
+def recording(key, setting, work, first=True, session=True):
     """Records while work() runs; returns (recorder, what work returned). Tries twice."""
     for last in (False, True):
-        recorder = Recorder(key, setting, first)
+        recorder = Recorder(key, setting, first, session)
         try:
             with recorder:
                 got = work()

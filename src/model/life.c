@@ -146,7 +146,7 @@ struct thread *life_begin(struct timeline *t, uint32_t tid, uint64_t ts, unsigne
 	th->life->since = ts;
 	th->life->phase = phase;
 	vec_push(&t->threads, th);
-	*map_put(&t->tids, tid, NULL) = t->threads.n;
+	timeline_set_thread(t, tid, t->threads.n - 1);
 	return th;
 }
 

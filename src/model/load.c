@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Two passes: the first collects the loss spans and the begin mark, which the events before them in
- * the stream depend on; the second feeds the model.
+ * the stream depend on; the second feeds the model. A file that says that nothing was lost is
+ * spared the first, unless the second meets damage.
  */
 #include "model/load.h"
 
@@ -86,22 +87,24 @@ static int scan(struct reader *r, struct model *m)
 		else if (ev.kind == EV_MARK && ev.mark.what == MARK_BEGIN)
 			timeline_begin(&m->timeline, ev.ts);
 	}
-	reader_rewind(r);
 	return rc;
 }
 
-int model_load(struct reader *r, const char *path, const struct model_opts *opts,
-	       struct model **ret)
+static bool says_no_loss(const struct reader *r)
 {
-	const struct frame_source frames = {r, source_stack, source_symbol, source_module};
-	struct model_opts with = *opts;
-	struct model *m;
-	struct event ev;
-	int rc;
+	uint64_t lost;
 
-	with.frames = &frames;
-	m = model_new(&with);
-	rc = scan(r, m);
+	return reader_total(r, EV_LOST, &lost) && !lost;
+}
+
+static int feed(struct reader *r, const struct model_opts *opts, bool scan_first,
+		struct model **ret)
+{
+	struct model *m = model_new(opts);
+	struct event ev;
+	int rc = scan_first ? scan(r, m) : 0;
+
+	reader_rewind(r);
 	while (!rc && (rc = reader_next(r, &ev)) > 0) {
 		model_event(m, &ev);
 		rc = 0;
@@ -110,6 +113,27 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 		model_free(m);
 		return rc;
 	}
+	*ret = m;
+	return 0;
+}
+
+int model_load(struct reader *r, const char *path, const struct model_opts *opts,
+	       struct model **ret)
+{
+	const struct frame_source frames = {r, source_stack, source_symbol, source_module};
+	struct model_opts with = *opts;
+	bool quick = says_no_loss(r);
+	struct model *m;
+	int rc;
+
+	with.frames = &frames;
+	rc = feed(r, &with, !quick, &m);
+	if (!rc && quick && !says_no_loss(r)) {
+		model_free(m);
+		rc = feed(r, &with, true, &m);
+	}
+	if (rc)
+		return rc;
 	model_finish(m);
 	take_facts(&m->facts, r, path);
 	*ret = m;

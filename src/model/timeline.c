@@ -24,14 +24,32 @@ void timeline_done(struct timeline *t)
 	}
 	vec_done(&t->threads);
 	vec_done(&t->cpus);
-	map_done(&t->tids);
+	vec_done(&t->low_tids);
+	map_done(&t->high_tids);
 	spans_done(&t->spans);
+}
+
+/* The kernel's PID_MAX_LIMIT. */
+#define LOW_TIDS (4u << 20)
+
+void timeline_set_thread(struct timeline *t, uint32_t tid, size_t index)
+{
+	if (tid >= LOW_TIDS) {
+		*map_put(&t->high_tids, tid, NULL) = index + 1;
+		return;
+	}
+	while (t->low_tids.n <= tid)
+		vec_push(&t->low_tids, 0);
+	t->low_tids.v[tid] = (uint32_t)index + 1;
 }
 
 struct thread *timeline_thread(const struct timeline *t, uint32_t tid)
 {
-	uint64_t *i = map_get(&t->tids, tid);
+	uint64_t *i;
 
+	if (tid < t->low_tids.n)
+		return t->low_tids.v[tid] ? t->threads.v[t->low_tids.v[tid] - 1] : NULL;
+	i = map_get(&t->high_tids, tid);
 	return i ? t->threads.v[*i - 1] : NULL;
 }
 

@@ -29,7 +29,9 @@ struct cpu {
 };
 
 struct timeline {
-	struct map tids; /* tid -> index + 1 into threads, of the latest that had it */
+	/* tid -> index + 1 into threads, of the latest that had it */
+	VEC(uint32_t) low_tids;
+	struct map high_tids; /* that no kernel gives out, but a hostile file may hold */
 	VEC(struct thread *) threads;
 	VEC(struct cpu) cpus;
 	struct spans spans;
@@ -56,6 +58,7 @@ void timeline_event(struct timeline *t, const struct event *ev);
 /* Closes what is open. After this only the results may be read. */
 void timeline_finish(struct timeline *t);
 
+void timeline_set_thread(struct timeline *t, uint32_t tid, size_t index);
 /* The thread that has this tid now, or had it last; NULL. */
 struct thread *timeline_thread(const struct timeline *t, uint32_t tid);
 

@@ -302,3 +302,11 @@ size_t reader_symbols(const struct reader *r)
 {
 	return symtab_count(r->symtab);
 }
+
+bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n)
+{
+	if (!r->info.sealed || !r->intact || kind >= EV_KINDS)
+		return false;
+	*ret_n = r->totals.counts[kind];
+	return true;
+}

@@ -40,6 +40,12 @@ const char *reader_meta(const struct reader *r, const char *key, size_t i);
 /* All facts in order: returns false at the end. */
 bool reader_meta_at(const struct reader *r, size_t i, const char **ret_key, const char **ret_val);
 
+/*
+ * How many events of a kind were written, if the file says so: it is sealed, and no damage has been
+ * met so far. (Damage inside a chunk of events is met when they are read.)
+ */
+bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n);
+
 /* 1 and an event (its strings are valid until the next call), 0 at the end, negative on I/O errors.
  */
 int reader_next(struct reader *r, struct event *ret_ev);

@@ -26,14 +26,14 @@ CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-
 CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wno-unused-parameter \
 	-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -I$(B)/gen -fPIE $(CFLAGS_$(V))
 LDFLAGS += $(filter -fsanitize=%,$(CFLAGS_$(V)))
-LIBS := -lbpf -lelf -lzstd -lz -lpthread -lm
+LIBS := -lbpf -ldw -lelf -liberty -llzma -lzstd -lz -lpthread -lm
 
 VERSION := $(shell sed -n 's/^version //p' VERSION 2>/dev/null || echo 0)
 Q := @
 say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
-FOLDERS := cmd view model capture symbol store ring elf base
+FOLDERS := cmd view model capture symbol unwind store ring elf base
 SRCS := $(foreach d,$(FOLDERS),$(wildcard src/$(d)/*.c))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
@@ -81,8 +81,10 @@ $(B)/gen/thaw.skel.h: $(B)/bpf/thaw.o
 	$(call say,SKEL,$@)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name thaw_bpf > $@.tmp && mv $@.tmp $@
 
-# Unit tests: test/unit/FOLDER/test_x.c links lib<FOLDER> and what LAYERS puts behind it.
-layers_of = $(1) $(shell sed -n 's/^$(1): *//p' LAYERS)
+# Unit tests: test/unit/FOLDER/test_x.c links lib<FOLDER> and all that LAYERS puts behind it.
+layers_of = $(shell awk -v want=$(1) 'BEGIN { FS = ": *" } /^[a-z]+:/ { may[$$1] = $$2 } \
+	END { todo = want; while (split(todo, f, " ")) { d = f[1]; sub(/^ *[a-z]+ */, "", todo); \
+	if (!seen[d]++) { print d; todo = todo " " may[d] } } }' LAYERS)
 libs_of = $(foreach d,$(FOLDERS),$(if $(filter $(d),$(call layers_of,$(1))),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a)))
 UNIT_SRCS := $(wildcard test/unit/*/test_*.c)
 UNIT_BINS := $(patsubst test/unit/%.c,$(O)/unit/%,$(UNIT_SRCS))
@@ -91,6 +93,8 @@ $(O)/unit/%: test/unit/%.c $$(call libs_of,$$(firstword $$(subst /, ,$$*)))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -Itest -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^) -lcmocka $(LIBS)
 -include $(UNIT_BINS:=.d)
+# The unwinder is compared with libdw's.
+$(O)/unit/unwind/%: LIBS += -ldw
 unit: $(UNIT_BINS)
 
 # Fuzz targets: test/fuzz/FOLDER/fuzz_x.c, built with clang's libFuzzer (V=fuzz) or, as plain tests
@@ -110,12 +114,16 @@ LIVE_BINS := $(patsubst test/live/%.c,$(O)/live/%,$(filter-out %.bpf.c,$(wildcar
 $(B)/bpf/test/%.bpf.o: test/live/%.bpf.c | packages
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+-include $(wildcard $(B)/bpf/test/*.d)
 $(B)/gen/nested.skel.h: $(B)/bpf/state.bpf.o $(B)/bpf/test/nested.bpf.o
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $(B)/bpf/test/nested.o $^
 	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/test/nested.o name nested_bpf > $@.tmp && mv $@.tmp $@
 $(O)/live/%: test/live/%.c $(SKELS) $(B)/gen/nested.skel.h $(O)/libring.a $(O)/libbase.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
+$(O)/live/stackdump: test/live/stackdump.c $(O)/libstore.a $(O)/libbase.a
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 live: $(LIVE_BINS)
 
 # Programs with a known truth, and the demo's server.
@@ -123,8 +131,15 @@ WORKLOADS := $(patsubst test/workload/%.c,$(B)/workload/%,$(wildcard test/worklo
 $(B)/workload/%: test/workload/%.c | packages
 	$(call say,WORK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter \
-		-D_GNU_SOURCE -fno-omit-frame-pointer -o $@ $< -lpthread -lm
+		-D_GNU_SOURCE -o $@ $< -lpthread -lm
 workloads: $(WORKLOADS)
+
+# What the bench measures inside of thaw: test/bench/x.c, with the archives that thaw is made of.
+BENCH_BINS := $(B)/bench/tables
+$(B)/bench/tables: test/bench/tables.c $$(call libs_of,unwind)
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^)
+-include $(BENCH_BINS:=.d)
 
 setup:
 	$(Q)tools/setup build test
@@ -138,7 +153,7 @@ demo: setup all workloads
 test: setup
 	$(Q)test/run $(B)
 
-bench: setup all workloads
+bench: setup all workloads $(BENCH_BINS)
 	$(Q)tools/setup bench
 	$(Q)test/bench/run $(B)
 

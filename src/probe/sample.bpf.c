@@ -8,6 +8,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("?perf_event")
 int thaw_sample(struct bpf_perf_event_data *ctx)
 {
+	__u32 area = 0;
 	struct emit e;
 	__u64 ts, id, kstack = 0, ustack = 0;
 	struct pr_sample *rec;
@@ -23,13 +24,13 @@ int thaw_sample(struct bpf_perf_event_data *ctx)
 	if (!r)
 		return 0;
 	ts = bpf_ktime_get_ns();
-	s = scratch_get(r);
+	s = scratch_get(r, &area);
 	if (s) {
 		/* A sample in user mode has no kernel stack: that is no loss. */
 		long bytes = bpf_get_stack(ctx, s->ip, STACK_BYTES, 0);
 
-		kstack = stack_send(r, s, bytes < 0 ? 0 : bytes, ts);
-		ustack = stack_user(ctx, r, s, ts);
+		kstack = stack_send(r, s, bytes < 0 ? 0 : (__u32)bytes / 8, 0, ts);
+		ustack = stack_user(ctx, r, s, area, ts);
 	}
 	scratch_put(r);
 	rec = emit_begin(&e, r, PR_SAMPLE, sizeof(*rec), ts);

@@ -22,12 +22,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 static __always_inline void wait_kernel_stack(struct ring_head *r, struct task_struct *next,
 					      __u32 tid, __u64 ts)
 {
+	__u32 area = 0;
 	struct emit e;
-	struct scratch *s = scratch_get(r);
+	struct scratch *s = scratch_get(r, &area);
 	struct pr_sample *rec;
 
 	if (s) {
-		__u64 id = stack_send(r, s, bpf_get_task_stack(next, s->ip, STACK_BYTES, 0), ts);
+		__u64 id = stack_send(
+			r, s, stack_taken(r, bpf_get_task_stack(next, s->ip, STACK_BYTES, 0)), 0,
+			ts);
 
 		rec = emit_begin(&e, r, PR_WAIT, sizeof(*rec), ts);
 		if (rec) {
@@ -149,6 +152,7 @@ static __always_inline void fill_waking(struct pr_waking *rec, __u32 wakee, __u6
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(thaw_waking, struct task_struct *p)
 {
+	__u32 area = 0;
 	struct emit e;
 	__u64 ts, waker, kstack = 0, ustack = 0;
 	struct pr_waking *rec;
@@ -177,12 +181,12 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 		}
 		return 0;
 	}
-	s = scratch_get(r);
+	s = scratch_get(r, &area);
 	if (s) {
 		kstack = stack_kernel(ctx, r, s, ts);
 		/* The interrupted thread's own code has nothing to do with it. */
 		if (how == WAKE_TASK)
-			ustack = stack_user(ctx, r, s, ts);
+			ustack = stack_user(ctx, r, s, area, ts);
 	}
 	scratch_put(r);
 	rec = emit_begin(&e, r, PR_WAKING_LONG, sizeof(*rec), ts);
@@ -197,15 +201,16 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 
 static __always_inline void emit_wait(void *ctx, struct ring_head *r, __u64 id, bool kernel)
 {
+	__u32 area = 0;
 	struct emit e;
 	__u64 ts = bpf_ktime_get_ns(), kstack = 0, ustack = 0;
-	struct scratch *s = scratch_get(r);
+	struct scratch *s = scratch_get(r, &area);
 	struct pr_sample *rec;
 
 	if (s) {
 		if (kernel)
 			kstack = stack_kernel(ctx, r, s, ts);
-		ustack = stack_user(ctx, r, s, ts);
+		ustack = stack_user(ctx, r, s, area, ts);
 	}
 	scratch_put(r);
 	rec = emit_begin(&e, r, PR_WAIT, sizeof(*rec), ts);

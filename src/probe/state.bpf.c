@@ -21,6 +21,17 @@ __u32 epoch = 0;
 __u64 tid_bits[TID_WORDS];
 struct hint hints[HINT_SLOTS];
 
+const volatile __u32 rows_mask = 63, blocks_mask = 63, mappings_mask = 63, procs_mask = 63;
+const volatile bool unwind_tables = false;
+
+struct unwind_rows_map unwind_rows SEC(".maps");
+struct unwind_blocks_map unwind_blocks SEC(".maps");
+struct unwind_mappings_map unwind_mappings SEC(".maps");
+struct unwind_procs_map unwind_procs SEC(".maps");
+struct unwind_rules_map unwind_rules SEC(".maps");
+struct unwind_spaces_map unwind_spaces SEC(".maps");
+struct unwind_objects_map unwind_objects SEC(".maps");
+
 struct rings_map rings SEC(".maps");
 struct sent_map sent SEC(".maps");
 struct scratch_map scratches SEC(".maps");

@@ -6,6 +6,7 @@
  */
 #include "probe/lib/compat.bpf.h"
 #include "probe/lib/emit.bpf.h"
+#include "probe/lib/unwind.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -43,11 +44,40 @@ static __always_inline bool child_in_scope(struct task_struct *parent, struct ta
 	return scope_inherit && in_scope(parent->pid);
 }
 
+/* A new process has its parent's mappings, at once: the collector hears of it only later. */
+static __always_inline void share_space(__u32 parent, __u32 child)
+{
+	struct unwind_proc *from = BIG(unwind_procs, struct unwind_proc, parent & procs_mask);
+	struct unwind_proc *to = BIG(unwind_procs, struct unwind_proc, child & procs_mask);
+
+	if (from && to) {
+		to->execs = 0;
+		to->space = from->space;
+	}
+}
+
+/* A new program: nothing is known of its mappings, and what is on its way concerns the old one. */
+static __always_inline __u32 forget_space(__u32 pid)
+{
+	struct unwind_proc *p = BIG(unwind_procs, struct unwind_proc, pid & procs_mask);
+	__u32 execs;
+
+	if (!p)
+		return 0;
+	execs = p->execs + 1;
+	p->execs = execs;
+	p->space = 0;
+	return execs;
+}
+
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(thaw_fork, struct task_struct *parent, struct task_struct *child)
 {
 	if (!armed)
 		return 0;
+	/* Whatever the scope: any process may wake one of ours, and be asked for its stack. */
+	if (child->pid == child->tgid)
+		share_space(parent->tgid, child->tgid);
 	if (!scope_all && !child_in_scope(parent, child))
 		return 0;
 	/* Also in SCOPE_SYSTEM: the collector sees by it that a FORK record is on its way. */
@@ -59,12 +89,17 @@ int BPF_PROG(thaw_fork, struct task_struct *parent, struct task_struct *child)
 SEC("?tp_btf/sched_process_exec")
 int BPF_PROG(thaw_exec, struct task_struct *p, int old_pid)
 {
-	if (!armed || !in_scope(old_pid))
+	__u32 execs;
+
+	if (!armed)
+		return 0;
+	execs = forget_space(p->tgid);
+	if (!in_scope(old_pid))
 		return 0;
 	/* A thread that calls exec takes over the tid of its process's leader. */
 	if (!scope_all && p->pid != old_pid)
 		scope_add(p->pid);
-	emit_task(PR_EXEC, p, old_pid, 0);
+	emit_task(PR_EXEC, p, old_pid, execs);
 	return 0;
 }
 

@@ -23,6 +23,7 @@ enum pr_kind {
 	PR_JOIN, /* a thread enters the cgroup that is looked at */
 	PR_LEAVE,
 	PR_LOST,
+	PR_COPY, /* a user stack to be walked by the collector: the tables were not ready */
 	PR_TEST, /* of the tests' own programs */
 	PR_KINDS,
 };
@@ -65,7 +66,8 @@ struct pr_sample {
 struct pr_stack {
 	struct pr_hdr h;
 	__u64 id;
-	__u64 n;
+	__u32 n;
+	__u32 stop; /* enum unwind_stop; kernel stacks: 0 */
 	__u64 ip[PR_FRAMES_MAX];
 };
 #define PR_STACK_LEN(n) (32 + 8 * (n))
@@ -74,9 +76,30 @@ struct pr_task {
 	struct pr_hdr h;
 	__u32 tid, pid;
 	__u32 other; /* FORK: the parent's tid; EXEC: the tid before; JOIN, LEAVE: whole process */
-	__u32 code;  /* FORK: the parent's pid; EXIT: as wait(2) has it */
+	__u32 code;  /* FORK: the parent's pid; EXEC: how many; EXIT: as wait(2) has it */
 	char comm[PR_COMM];
 };
+
+/*
+ * Registers and the top of the stack, in pieces that begin at multiples of their size: none lies in
+ * two pages, of which one may never have been touched. Its id is as good as a stack's, but never
+ * the same again.
+ */
+#define COPY_CHUNK 1024u
+#define COPY_CHUNKS 60u
+#define COPY_SMALL 8u /* chunks, when many are on their way */
+#define COPY_MAX (COPY_CHUNKS * COPY_CHUNK)
+struct pr_copy {
+	struct pr_hdr h;
+	__u64 id;
+	__u32 pid;
+	__u32 execs; /* of the process, then */
+	__u64 have;  /* bit by bit: the pieces that could be read; sp lies in the first */
+	__u64 pc, sp, bp, di, bx;
+	__u8 stack[COPY_MAX];
+};
+#define PR_COPY_HEAD 80
+#define PR_COPY_LEN(chunks) (PR_COPY_HEAD + (chunks)*COPY_CHUNK)
 
 struct pr_lost {
 	struct pr_hdr h;
@@ -97,6 +120,49 @@ struct hint {
 
 /* How deep stack-taking programs may interrupt each other on a CPU. */
 #define NEST_MAX 4
+
+/*
+ * The unwind tables of all objects and the mappings of all processes, in arrays that the collector
+ * fills and the probes read (wire/unwind.h has what a table is). An entry is filled before anything
+ * refers to it, and reused only when nothing has referred to it for a while.
+ *
+ *   process (by pid)  ->  space  ->  its mappings, sorted  ->  object  ->  blocks -> rows -> rules
+ */
+struct unwind_proc {
+	__u32 space; /* 0: not known: the collector is sent a copy, and puts it in place */
+	__u32 execs; /* how often it has called exec(): an answer to an old question is void */
+};
+
+struct unwind_space {
+	__u32 first, n; /* mappings */
+	__u32 misses;	/* frames, not leaves, that were in none of them */
+	__u32 pad;
+};
+/* A library that has just been loaded, or a walk gone astray: so many copies find out. */
+#define SPACE_MISSES_MAX 1024u
+
+struct unwind_mapping {
+	__u64 start, end;
+	__u64 bias;   /* address in the process - address in the object */
+	__u32 object; /* or one of the following */
+	__u32 pad;
+};
+#define OBJECT_NOT_READY 0u
+#define OBJECT_NO_TABLE 1u
+#define OBJECT_ANON 2u /* code without a file: frame pointers */
+#define OBJECT_FIRST 3u
+
+struct unwind_object {
+	__u64 first; /* its address of block 0 */
+	__u32 block; /* index of that block */
+	__u32 n_blocks;
+};
+
+#define SPACE_NONE 0xffffffffu /* more mappings than there is room for: frame pointers */
+#define UNWIND_SPACES 16384u
+#define UNWIND_OBJECTS 4096u
+#define UNWIND_RULES 65536u
+#define SPACE_MAPPINGS_MAX 4096u
 
 /* Exact filter: a bit per tid, for the largest pid_max there is. */
 #define TID_LIMIT (4u << 20)

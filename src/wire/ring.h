@@ -30,7 +30,7 @@
 #include <linux/types.h>
 
 #define RING_HEAD 4096u
-#define RING_SLACK 4096u
+#define RING_SLACK 65536u /* no record is longer */
 #define RING_TRIES 8
 #define RING_KINDS 32
 #define RING_FULL (~0ull)      /* no room */

@@ -75,7 +75,9 @@ static __always_inline void *emit_begin(struct emit *e, struct ring_head *r, __u
 	if (emit_reserve(e, r, kind, len, ts))
 		return e->rec;
 	__sync_fetch_and_add(&r->lost[kind % RING_KINDS], 1);
-	__sync_val_compare_and_swap(&r->lost_from, 0, ts);
+	/* Without its stack an event is still an event. */
+	if (kind != PR_STACK && kind != PR_COPY)
+		__sync_val_compare_and_swap(&r->lost_from, 0, ts);
 	return NULL;
 }
 

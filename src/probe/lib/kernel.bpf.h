@@ -16,6 +16,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+/* include/linux/sched.h */
+#define PF_EXITING 0x00000004u
+#define PF_KTHREAD 0x00200000u
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct kernfs_node {
@@ -43,6 +47,14 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct mm_struct {
+	unsigned long start_stack;
+};
+
+struct thread_struct {
+	unsigned long fsbase; /* x86 */
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -50,9 +62,12 @@ struct task_struct {
 	int exit_code;
 	char comm[16];
 	unsigned int in_iowait : 1;
+	unsigned int in_execve : 1;
 	unsigned int __state;
 	struct sched_entity se;
 	struct css_set *cgroups;
+	struct mm_struct *mm;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

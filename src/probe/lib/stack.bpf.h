@@ -11,14 +11,16 @@
 #define THAW_PROBE_STACK_H
 
 #include "probe/lib/emit.bpf.h"
+#include "probe/lib/unwind.bpf.h"
 
-static __always_inline struct scratch *scratch_get(struct ring_head *r)
+static __always_inline struct scratch *scratch_get(struct ring_head *r, __u32 *ret_area)
 {
 	__u32 depth = r->nest;
 
 	r->nest = depth + 1;
 	if (depth >= NEST_MAX)
 		return NULL;
+	*ret_area = depth;
 	return bpf_map_lookup_elem(&scratches, &depth);
 }
 
@@ -28,9 +30,9 @@ static __always_inline void scratch_put(struct ring_head *r)
 }
 
 /* A function of its own, so that the verifier walks the loop once and not on every path to it. */
-__noinline __weak __u64 stack_hash(const struct scratch *s, __u32 n)
+__noinline __weak __u64 stack_hash(const struct scratch *s, __u32 n, __u32 stop)
 {
-	__u64 h = 0x9e3779b97f4a7c15ull + epoch;
+	__u64 h = 0x9e3779b97f4a7c15ull + epoch + ((__u64)stop << 32);
 
 	if (!s)
 		return 0;
@@ -43,25 +45,20 @@ __noinline __weak __u64 stack_hash(const struct scratch *s, __u32 n)
 	return h | 1;
 }
 
-/* Sends the frames in `s` unless this CPU has done so lately; the id either way, 0 for no stack. */
-static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, long bytes,
+/* Sends the n frames in `s` unless this CPU has done so lately; the id either way, 0 for none. */
+static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, __u32 n, __u32 stop,
 					__u64 ts)
 {
-	struct emit e;
 	struct pr_stack *rec;
+	struct emit e;
 	__u64 id, *slot;
-	__u32 n, len, key;
+	__u32 len, key;
 
-	if (bytes < 8) {
-		/* No user stack is no loss: a kernel thread has none. */
-		if (bytes < 0)
-			__sync_fetch_and_add(&r->no_stack, 1);
+	if (!n)
 		return 0;
-	}
-	n = (__u32)bytes / 8;
 	if (n > PR_FRAMES_MAX)
 		n = PR_FRAMES_MAX;
-	id = stack_hash(s, n);
+	id = stack_hash(s, n, stop);
 	key = bpf_get_smp_processor_id() * SENT_SLOTS + (__u32)(id >> 20) % SENT_SLOTS;
 	slot = bpf_map_lookup_elem(&sent, &key);
 	if (!slot || *slot == id)
@@ -72,6 +69,7 @@ static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, 
 		return id;
 	rec->id = id;
 	rec->n = n;
+	rec->stop = stop;
 	bpf_probe_read_kernel(rec->ip, (n & 127) * 8, s->ip);
 	emit_end(&e);
 	*slot = id;
@@ -80,13 +78,35 @@ static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, 
 
 #define STACK_BYTES (PR_FRAMES_MAX * 8)
 
+/* What bpf_get_stack() and its like return: bytes, or an error, counted. */
+static __always_inline __u32 stack_taken(struct ring_head *r, long bytes)
+{
+	if (bytes < 0)
+		__sync_fetch_and_add(&r->no_stack, 1);
+	return bytes < 0 ? 0 : (__u32)bytes / 8;
+}
+
 /* The two halves of the current thread's stack. `ctx` is the program's context. */
 #define stack_kernel(ctx, r, s, ts)                                                                \
-	stack_send((r), (s), bpf_get_stack((ctx), (s)->ip, STACK_BYTES, 0), (ts))
-#define stack_user(ctx, r, s, ts)                                                                  \
-	(user_stacks                                                                               \
-		 ? stack_send((r), (s),                                                            \
-			      bpf_get_stack((ctx), (s)->ip, STACK_BYTES, BPF_F_USER_STACK), (ts))  \
-		 : 0)
+	stack_send((r), (s), stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES, 0)), 0,   \
+		   (ts))
+
+static __always_inline __u64 stack_walked(struct ring_head *r, struct scratch *s, __u32 area,
+					  __u64 ts)
+{
+	__u32 stop;
+	__u64 copy;
+	__u32 n = walk_user(r, s, area, ts, &stop, &copy);
+
+	return copy ? copy : stack_send(r, s, n, stop, ts);
+}
+
+/* Without tables: frame pointers, by the kernel's own walk. */
+#define stack_user(ctx, r, s, area, ts)                                                            \
+	(unwind_tables ? stack_walked((r), (s), (area), (ts))                                      \
+		       : stack_send((r), (s),                                                      \
+				    stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES,    \
+								   BPF_F_USER_STACK)),             \
+				    UNWIND_STOP_FP_END, (ts)))
 
 #endif

@@ -11,6 +11,8 @@
 #include "wire/probe.h"
 #include "wire/ring.h"
 #include "wire/state.h"
+#define UNWIND_READ(ctx, addr, ret) bpf_probe_read_user((ret), 8, (void *)(addr))
+#include "wire/unwind.h"
 
 /* Settings (.rodata): the verifier sees them as constants. */
 extern const volatile __u64 ring_size;
@@ -61,6 +63,26 @@ struct scratch_map {
 	__type(value, struct scratch);
 };
 extern struct scratch_map scratches SEC(".maps");
+
+/* Unwind tables: see wire/probe.h. The sizes are powers of two, set at load. */
+#define BIG_ARRAY(name, type_)                                                                     \
+	struct name##_map {                                                                        \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
+		__uint(max_entries, 1);                                                            \
+		__type(key, __u32);                                                                \
+		__uint(value_size, sizeof(type_) * 64);                                            \
+	};                                                                                         \
+	extern struct name##_map name SEC(".maps")
+BIG_ARRAY(unwind_rows, struct unwind_row);
+BIG_ARRAY(unwind_blocks, __u32);
+BIG_ARRAY(unwind_mappings, struct unwind_mapping);
+BIG_ARRAY(unwind_procs, struct unwind_proc);
+BIG_ARRAY(unwind_rules, struct unwind_rule);
+BIG_ARRAY(unwind_spaces, struct unwind_space);
+BIG_ARRAY(unwind_objects, struct unwind_object);
+extern const volatile __u32 rows_mask, blocks_mask, mappings_mask, procs_mask;
+extern const volatile bool unwind_tables; /* else: frame pointers */
 
 static __always_inline bool in_scope(__u32 tid)
 {

@@ -2,6 +2,7 @@
 #include "capture/collect.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "capture/procfs.h"
 #include "capture/procs.h"
 #include "capture/stacks.h"
+#include "capture/tables.h"
 #include "wire/loss.h"
 #include "wire/probe.h"
 
@@ -25,6 +27,7 @@ struct collector {
 	struct writer *w;
 	struct procs *procs;
 	struct stacks *stacks;
+	struct tables *tables;
 	struct map threads;   /* tid -> pid, of those that we look at */
 	struct map strangers; /* tids of wakers that we do not look at, but have named */
 	VEC(struct thread_facts) found;
@@ -44,6 +47,7 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	c->w = w;
 	c->procs = procs_new(w);
 	c->stacks = stacks_new(w, c->procs, e, STACKS_BUDGET);
+	c->tables = tables_new(e, c->procs);
 	return c;
 }
 
@@ -52,6 +56,7 @@ void collector_free(struct collector *c)
 	if (!c)
 		return;
 	stacks_free(c->stacks);
+	tables_free(c->tables);
 	procs_free(c->procs);
 	map_done(&c->threads);
 	map_done(&c->strangers);
@@ -86,6 +91,8 @@ static void thread_del(struct collector *c, uint32_t tid)
 	if (!pid)
 		return;
 	procs_thread_end(c->procs, (uint32_t)*pid);
+	if (!procs_known(c->procs, (uint32_t)*pid))
+		tables_exit(c->tables, (uint32_t)*pid);
 	map_del(&c->threads, tid);
 }
 
@@ -283,6 +290,8 @@ static void on_wait(struct collector *c, const struct record *rec)
 static void on_fork(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
 {
 	procs_fork(c->procs, r->pid, r->code);
+	if (r->tid == r->pid)
+		tables_fork(c->tables, r->pid);
 	thread_add(c, r->tid, r->pid);
 	ev->kind = EV_FORK;
 	ev->fork = (struct ev_fork){.tid = r->tid, .pid = r->pid, .parent = r->other, .name = name};
@@ -295,6 +304,7 @@ static void on_exec(struct collector *c, struct event *ev, const struct pr_task 
 		thread_add(c, r->tid, r->pid);
 		thread_del(c, r->other);
 	}
+	tables_exec(c->tables, r->pid, r->code);
 	ev->kind = EV_EXEC;
 	ev->exec = (struct ev_exec){.tid = r->tid, .old_tid = r->other, .name = name};
 	put(c, ev);
@@ -386,6 +396,15 @@ static void on_lost_span(struct collector *c, const struct record *rec)
 	put(c, &ev);
 }
 
+static void on_copy(struct collector *c, const struct pr_copy *copy)
+{
+	uint64_t ips[PR_FRAMES_MAX];
+	enum unwind_stop stop;
+	size_t n = tables_walk(c->tables, copy, ips, PR_FRAMES_MAX, &stop);
+
+	stacks_add(c->stacks, copy->id, ips, n, stop);
+}
+
 static void on_probe(struct collector *c, const struct record *rec)
 {
 	const struct pr_hdr *h = rec->data;
@@ -407,7 +426,11 @@ static void on_probe(struct collector *c, const struct record *rec)
 		on_wait(c, rec);
 		break;
 	case PR_STACK:
-		stacks_add(c->stacks, stack->id, (const uint64_t *)stack->ip, stack->n);
+		stacks_add(c->stacks, stack->id, (const uint64_t *)stack->ip, stack->n,
+			   stack->stop);
+		break;
+	case PR_COPY:
+		on_copy(c, rec->data);
 		break;
 	case PR_LOST:
 		on_lost_span(c, rec);
@@ -452,6 +475,17 @@ static void on_mmap(struct collector *c, const struct record *rec)
 	if (rec->ts > c->last_ts)
 		c->last_ts = rec->ts;
 	tell_map(c, r->pid, &m, procs_map(c->procs, r->pid, &m));
+	tables_mapped(c->tables, r->pid);
+}
+
+/* Threads of ours end by their own EXIT record; of others, the mappings must not outlive them. */
+static void on_stranger_exit(struct collector *c, uint32_t pid, uint32_t tid)
+{
+	if (pid != tid || map_get(&c->threads, tid) || !procs_known(c->procs, pid))
+		return;
+	procs_forget_stranger(c->procs, pid);
+	if (!procs_known(c->procs, pid))
+		tables_exit(c->tables, pid);
 }
 
 static void on_perf(struct collector *c, const struct record *rec)
@@ -461,8 +495,14 @@ static void on_perf(struct collector *c, const struct record *rec)
 		struct perf_event_header h;
 		uint32_t pid, tid;
 	} *comm = rec->data;
+	const struct {
+		struct perf_event_header h;
+		uint32_t pid, ppid, tid, ptid;
+	} *task = rec->data;
 
-	if (h->type == PERF_RECORD_MMAP2)
+	if (h->type == PERF_RECORD_EXIT)
+		on_stranger_exit(c, task->pid, task->tid);
+	else if (h->type == PERF_RECORD_MMAP2)
 		on_mmap(c, rec);
 	else if (h->type == PERF_RECORD_COMM && (h->misc & PERF_RECORD_MISC_COMM_EXEC) &&
 		 procs_known(c->procs, comm->pid))
@@ -475,6 +515,11 @@ void collector_record(void *collector, const struct record *rec)
 		on_probe(collector, rec);
 	else
 		on_perf(collector, rec);
+}
+
+void collector_settle(struct collector *c)
+{
+	tables_settle(c->tables);
 }
 
 /* ---- losses ---- */
@@ -519,10 +564,33 @@ void collector_losses(struct collector *c, uint64_t late)
 	tell_loss(c, LOSS_LATE, 0, late, &c->told_late);
 }
 
+/* What walking the stacks took. */
+static void tell_tables(struct collector *c)
+{
+	struct tables_stats st;
+
+	tables_stats(c->tables, &st);
+	const struct {
+		const char *key;
+		uint64_t val;
+	} facts[] = {{"unwind_objects", st.objects},	 {"unwind_rows", st.rows},
+		     {"unwind_bytes", st.bytes},	 {"unwind_build_ns", st.build_ns},
+		     {"unwind_copies", st.copies},	 {"unwind_copy_bytes", st.copy_bytes},
+		     {"unwind_published", st.published}, {"unwind_resets", st.resets}};
+
+	for (size_t i = 0; c->tables && i < ARRAY_LEN(facts); i++) {
+		char text[24];
+
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)facts[i].val);
+		writer_meta(c->w, facts[i].key, text);
+	}
+}
+
 void collector_end(struct collector *c, uint64_t ts)
 {
 	struct event ev = {.ts = ts > c->last_ts ? ts : c->last_ts};
 
+	tell_tables(c);
 	for (size_t i = 0; i < c->e->n_sources; i++) {
 		uint64_t from = c->e->ops->open_loss(c->e, i);
 

@@ -24,6 +24,8 @@ int collector_find(struct collector *c);
 void collector_begin(struct collector *c, uint64_t ts);
 /* Passed to order_run(). */
 void collector_record(void *collector, const struct record *rec);
+/* After each of its calls: what can be done once for many records. */
+void collector_settle(struct collector *c);
 /* Once in a while, and at the end: losses since the last call become events. */
 void collector_losses(struct collector *c, uint64_t late);
 void collector_end(struct collector *c, uint64_t ts);

@@ -13,6 +13,8 @@
 
 #include "capture/plan.h"
 #include "ring/source.h"
+#include "wire/probe.h"
+#include "wire/unwind.h"
 
 struct engine;
 
@@ -23,6 +25,18 @@ struct engine_losses {
 	uint64_t recursion;
 	uint64_t no_hint;
 	uint64_t no_stack;
+};
+
+/* Where the probes look for unwind tables: see wire/probe.h. The counts are powers of two. */
+struct unwind_arrays {
+	struct unwind_row *rows;
+	uint32_t *blocks;
+	struct unwind_mapping *mappings;
+	struct unwind_proc *procs;
+	struct unwind_rule *rules;     /* UNWIND_RULES */
+	struct unwind_space *spaces;   /* UNWIND_SPACES */
+	struct unwind_object *objects; /* UNWIND_OBJECTS */
+	uint32_t n_rows, n_blocks, n_mappings, n_procs;
 };
 
 struct engine_ops {
@@ -37,6 +51,8 @@ struct engine_ops {
 	void (*watch)(struct engine *e, uint32_t tid, bool on);
 	bool (*watched)(struct engine *e, uint32_t tid);
 
+	/* False, or no such function: stacks are not walked by tables. */
+	bool (*unwind_arrays)(struct engine *e, struct unwind_arrays *ret);
 	/* From now on every stack is sent again before it is referred to. */
 	void (*forget_stacks)(struct engine *e);
 	/* Has a ring filled by more than a quarter since the last look? Then drain at once. */

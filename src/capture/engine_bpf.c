@@ -39,8 +39,18 @@
 #define RING_MIN (256ull << 10)
 #define RING_MAX (8ull << 20)
 
+/* The arrays of unwind tables: how many entries of what. */
+struct big {
+	struct bpf_map *map;
+	size_t entry;
+	uint32_t n;
+	void *at;
+};
+enum { BIG_ROWS, BIG_BLOCKS, BIG_MAPPINGS, BIG_PROCS, BIG_RULES, BIG_SPACES, BIG_OBJECTS, BIGS };
+
 struct bpf_engine {
 	struct engine base;
+	struct big big[BIGS];
 	struct thaw_bpf *skel;
 	VEC(struct bpf_link *) links;
 	VEC(int) clocks; /* cpu-clock events; their programs are in links */
@@ -170,11 +180,79 @@ static int choose_programs(struct bpf_engine *b, const struct plan *plan)
 	bpf_program__set_autoload(s->progs.thaw_exec, true);
 	bpf_program__set_autoload(s->progs.thaw_exit, true);
 	bpf_program__set_autoload(s->progs.thaw_rename, true);
+	/* Walking by tables takes bpf_loop() (5.17). */
+	s->rodata->unwind_tables =
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
 	if (s->rodata->cgroup_id)
 		bpf_program__set_autoload(s->progs.thaw_cgroup_attach, true);
 	if (plan->freq_hz)
 		bpf_program__set_autoload(s->progs.thaw_sample, true);
 	btf__free(btf);
+	return 0;
+}
+
+static uint32_t pid_limit(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned max = 0, limit = 32768;
+
+	if (f && fscanf(f, "%u", &max) == 1)
+		while (limit < max && limit < TID_LIMIT)
+			limit *= 2;
+	if (f)
+		fclose(f);
+	return limit;
+}
+
+/* Room for the tables of what is looked at: 16 MiB of rows for a program, more for the machine. */
+static void size_tables(struct bpf_engine *b, const struct plan *plan)
+{
+	struct thaw_bpf *s = b->skel;
+	bool tables = s->rodata->unwind_tables, all = plan->scope == SCOPE_SYSTEM;
+	const struct big big[BIGS] = {
+		[BIG_ROWS] = {s->maps.unwind_rows, sizeof(struct unwind_row),
+			      all ? 8 << 20 : 4 << 20, NULL},
+		[BIG_BLOCKS] = {s->maps.unwind_blocks, sizeof(uint32_t), 1 << 20, NULL},
+		[BIG_MAPPINGS] = {s->maps.unwind_mappings, sizeof(struct unwind_mapping),
+				  all ? 1 << 18 : 1 << 16, NULL},
+		[BIG_PROCS] = {s->maps.unwind_procs, sizeof(struct unwind_proc), pid_limit(), NULL},
+		[BIG_RULES] = {s->maps.unwind_rules, sizeof(struct unwind_rule), UNWIND_RULES,
+			       NULL},
+		[BIG_SPACES] = {s->maps.unwind_spaces, sizeof(struct unwind_space), UNWIND_SPACES,
+				NULL},
+		[BIG_OBJECTS] = {s->maps.unwind_objects, sizeof(struct unwind_object),
+				 UNWIND_OBJECTS, NULL},
+	};
+
+	for (int i = 0; i < BIGS; i++) {
+		b->big[i] = big[i];
+		if (!tables)
+			b->big[i].n = 64;
+		bpf_map__set_value_size(b->big[i].map, (__u32)(b->big[i].entry * b->big[i].n));
+	}
+	s->rodata->rows_mask = b->big[BIG_ROWS].n - 1;
+	s->rodata->blocks_mask = b->big[BIG_BLOCKS].n - 1;
+	s->rodata->mappings_mask = b->big[BIG_MAPPINGS].n - 1;
+	s->rodata->procs_mask = b->big[BIG_PROCS].n - 1;
+}
+
+static size_t big_bytes(const struct big *g)
+{
+	return (g->entry * g->n + 4095) & ~4095ull;
+}
+
+static int map_tables(struct bpf_engine *b)
+{
+	for (int i = 0; i < BIGS && b->skel->rodata->unwind_tables; i++) {
+		struct big *g = &b->big[i];
+
+		g->at = mmap(NULL, big_bytes(g), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     bpf_map__fd(g->map), 0);
+		if (g->at == MAP_FAILED) {
+			g->at = NULL;
+			return err_set(-errno, "mapping the unwind tables: %s", strerror(errno));
+		}
+	}
 	return 0;
 }
 
@@ -205,6 +283,7 @@ static int load(struct bpf_engine *b, const struct plan *plan)
 	rc = choose_programs(b, plan);
 	if (rc)
 		return rc;
+	size_tables(b, plan);
 	bpf_map__set_max_entries(s->maps.rings, (__u32)cpus);
 	bpf_map__set_value_size(s->maps.rings, (__u32)b->value_size);
 	bpf_map__set_max_entries(s->maps.sent, (__u32)cpus * SENT_SLOTS);
@@ -221,7 +300,7 @@ static int load(struct bpf_engine *b, const struct plan *plan)
 		return err_set(-errno, "mapping the rings (%zu MiB): %s", b->rings_len >> 20,
 			       strerror(errno));
 	}
-	return 0;
+	return map_tables(b);
 }
 
 static int perf_open(struct perf_event_attr *attr, int cpu)
@@ -266,6 +345,7 @@ static int open_sideband(struct bpf_engine *b, int cpu, struct source **ret)
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
+		.task = 1,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -314,6 +394,9 @@ static void bpf_close(struct engine *e)
 	free(e->sources);
 	if (b->rings)
 		munmap(b->rings, b->rings_len);
+	for (int i = 0; i < BIGS; i++)
+		if (b->big[i].at)
+			munmap(b->big[i].at, big_bytes(&b->big[i]));
 	thaw_bpf__destroy(b->skel);
 	vec_done(&b->links);
 	vec_done(&b->clocks);
@@ -415,6 +498,26 @@ static bool bpf_watched(struct engine *e, uint32_t tid)
 	return bpf(e)->skel->bss->tid_bits[tid / 64 % TID_WORDS] >> (tid % 64) & 1;
 }
 
+static bool bpf_unwind_arrays(struct engine *e, struct unwind_arrays *ret)
+{
+	const struct big *g = bpf(e)->big;
+
+	if (!g[BIG_ROWS].at)
+		return false;
+	*ret = (struct unwind_arrays){.rows = g[BIG_ROWS].at,
+				      .blocks = g[BIG_BLOCKS].at,
+				      .mappings = g[BIG_MAPPINGS].at,
+				      .procs = g[BIG_PROCS].at,
+				      .rules = g[BIG_RULES].at,
+				      .spaces = g[BIG_SPACES].at,
+				      .objects = g[BIG_OBJECTS].at,
+				      .n_rows = g[BIG_ROWS].n,
+				      .n_blocks = g[BIG_BLOCKS].n,
+				      .n_mappings = g[BIG_MAPPINGS].n,
+				      .n_procs = g[BIG_PROCS].n};
+	return true;
+}
+
 static void bpf_forget_stacks(struct engine *e)
 {
 	__atomic_fetch_add(&bpf(e)->skel->bss->epoch, 1, __ATOMIC_SEQ_CST);
@@ -474,6 +577,7 @@ const struct engine_ops engine_bpf = {
 	.close = bpf_close,
 	.watch = bpf_watch,
 	.watched = bpf_watched,
+	.unwind_arrays = bpf_unwind_arrays,
 	.forget_stacks = bpf_forget_stacks,
 	.hurry = bpf_hurry,
 	.losses = bpf_losses,

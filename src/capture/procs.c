@@ -34,18 +34,34 @@ struct build_id {
 	uint8_t id[BUILD_ID_MAX];
 };
 
+struct known_module {
+	char *path;
+	struct build_id id;
+};
+
 struct procs {
 	struct writer *w;
 	struct map by_pid;    /* -> struct proc * */
 	struct map modules;   /* hash of kind, path, build id, pid -> index */
 	struct map build_ids; /* hash of device and inode -> index into ids, plus one */
 	VEC(struct build_id) ids;
+	VEC(struct known_module) known; /* by index */
 	uint64_t next_version;
 	uint32_t kernel, unknown;
 	unsigned strangers; /* read from /proc on demand, without a thread of ours */
 };
 
 #define STRANGERS_MAX 1024
+
+static void remember(struct procs *p, uint32_t index, const struct module *m)
+{
+	struct known_module k = {.path = mem_strdup(m->path), .id.len = m->build_id_len};
+
+	memcpy(k.id.id, m->build_id, sizeof(k.id.id));
+	while (p->known.n < index)
+		vec_push(&p->known, (struct known_module){0});
+	vec_push(&p->known, k);
+}
 
 static uint32_t module_index(struct procs *p, const struct module *m)
 {
@@ -57,8 +73,10 @@ static uint32_t module_index(struct procs *p, const struct module *m)
 	if (m->kind == MODULE_ANON)
 		key = map_mix(key ^ (uint64_t)m->pid << 32);
 	slot = map_put(&p->modules, key, &fresh);
-	if (fresh)
+	if (fresh) {
 		*slot = writer_module(p->w, m);
+		remember(p, (uint32_t)*slot, m);
+	}
 	return (uint32_t)*slot;
 }
 
@@ -120,11 +138,14 @@ void procs_free(struct procs *p)
 	map_done(&p->by_pid);
 	map_done(&p->modules);
 	map_done(&p->build_ids);
+	for (size_t i = 0; i < p->known.n; i++)
+		free(p->known.v[i].path);
+	vec_done(&p->known);
 	vec_done(&p->ids);
 	free(p);
 }
 
-static struct proc *find(struct procs *p, uint32_t pid)
+static struct proc *find(const struct procs *p, uint32_t pid)
 {
 	uint64_t *slot = map_get(&p->by_pid, pid);
 
@@ -236,9 +257,8 @@ static enum module_kind kind_of(const char *path)
 		return MODULE_VDSO;
 	if (!strcmp(path, "[vsyscall]") || !strcmp(path, "[uprobes]"))
 		return MODULE_UNKNOWN;
-	if (path[0] != '/' || !strncmp(path, "//anon", 6) || !strncmp(path, "/memfd:", 7) ||
-	    !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) ||
-	    !strncmp(path, "/SYSV", 5))
+	if (path[0] != '/' || !strncmp(path, "//anon", 6) || !strncmp(path, "/dev/zero", 9) ||
+	    !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/SYSV", 5))
 		return MODULE_ANON;
 	return MODULE_FILE;
 }
@@ -349,33 +369,81 @@ bool procs_known(const struct procs *p, uint32_t pid)
 	return map_get(&p->by_pid, pid);
 }
 
-struct frame procs_frame(struct procs *p, uint32_t pid, uint64_t addr)
+static const struct range *range_at(const struct procs *p, uint32_t pid, uint64_t addr)
 {
-	struct proc *pr = find(p, pid);
-	struct frame f = {.module = p->unknown, .offset = addr};
-	size_t lo = 0, hi = pr && pr->space ? pr->space->r.n : 0;
+	const struct proc *pr = find(p, pid);
+	const struct space *s = pr ? pr->space : NULL;
+	size_t lo = 0, hi = s ? s->r.n : 0;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (pr->space->r.v[mid].end <= addr)
+		if (s->r.v[mid].end <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (pr && pr->space && lo < pr->space->r.n && pr->space->r.v[lo].start <= addr) {
-		const struct range *r = &pr->space->r.v[lo];
+	return s && lo < s->r.n && s->r.v[lo].start <= addr ? &s->r.v[lo] : NULL;
+}
 
-		f.module = r->module;
-		if (r->kind == MODULE_FILE)
-			f.offset = addr - r->start + r->pgoff;
-		else if (r->kind == MODULE_VDSO)
-			f.offset = addr - r->start;
+struct frame procs_frame(struct procs *p, uint32_t pid, uint64_t addr)
+{
+	const struct range *r = range_at(p, pid, addr);
+
+	if (!r)
+		return (struct frame){.module = p->unknown, .offset = addr};
+	if (r->kind == MODULE_FILE)
+		return (struct frame){.module = r->module, .offset = addr - r->start + r->pgoff};
+	return (struct frame){.module = r->module,
+			      .offset = r->kind == MODULE_VDSO ? addr - r->start : addr};
+}
+
+static struct proc_range told(const struct procs *p, const struct range *r)
+{
+	const struct known_module *k = &p->known.v[r->module];
+
+	return (struct proc_range){.start = r->start,
+				   .end = r->end,
+				   .pgoff = r->pgoff,
+				   .module = r->module,
+				   .kind = r->kind,
+				   .path = k->path,
+				   .build_id = k->id.id,
+				   .build_id_len = k->id.len};
+}
+
+size_t procs_ranges(struct procs *p, uint32_t pid, proc_range_fn *fn, void *ctx)
+{
+	struct proc *pr = find(p, pid);
+
+	if (!pr || !pr->space)
+		return 0;
+	for (size_t i = 0; fn && i < pr->space->r.n; i++) {
+		struct proc_range r = told(p, &pr->space->r.v[i]);
+
+		fn(ctx, &r);
 	}
-	return f;
+	return pr->space->r.n;
+}
+
+bool procs_range_at(struct procs *p, uint32_t pid, uint64_t addr, struct proc_range *ret)
+{
+	const struct range *r = range_at(p, pid, addr);
+
+	if (r)
+		*ret = told(p, r);
+	return r;
 }
 
 uint32_t procs_kernel_module(const struct procs *p)
 {
 	return p->kernel;
+}
+
+void procs_forget_stranger(struct procs *p, uint32_t pid)
+{
+	struct proc *pr = find(p, pid);
+
+	if (pr && !pr->threads)
+		procs_thread_end(p, pid);
 }

@@ -28,6 +28,8 @@ void procs_thread_end(struct procs *p, uint32_t pid);
 /* A new process starts out with its parent's mappings. */
 void procs_fork(struct procs *p, uint32_t pid, uint32_t parent);
 bool procs_known(const struct procs *p, uint32_t pid);
+/* Forgets a process of which no thread is looked at. */
+void procs_forget_stranger(struct procs *p, uint32_t pid);
 void procs_exec(struct procs *p, uint32_t pid);
 
 struct mapping {
@@ -41,6 +43,20 @@ uint32_t procs_map(struct procs *p, uint32_t pid, const struct mapping *m);
 /* Reads what it maps from /proc; `fn` (may be NULL) is told each mapping. */
 typedef void procs_map_fn(void *ctx, uint32_t pid, const struct mapping *m, uint32_t module);
 void procs_load(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx);
+
+/* A piece of a process's code. Paths and build ids are valid as long as `p`. */
+struct proc_range {
+	uint64_t start, end, pgoff;
+	uint32_t module;
+	enum module_kind kind;
+	const char *path;
+	const uint8_t *build_id;
+	size_t build_id_len;
+};
+typedef void proc_range_fn(void *ctx, const struct proc_range *r);
+/* How many there are, sorted; `fn` (may be NULL) is told each. */
+size_t procs_ranges(struct procs *p, uint32_t pid, proc_range_fn *fn, void *ctx);
+bool procs_range_at(struct procs *p, uint32_t pid, uint64_t addr, struct proc_range *ret);
 
 /* The mappings of a process now; a process never heard of is read from /proc. */
 uint64_t procs_version(struct procs *p, uint32_t pid);

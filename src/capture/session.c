@@ -49,6 +49,25 @@ struct session {
 	enum end_reason reason;
 };
 
+/*
+ * The one who drains the rings, and the one who compresses what it hands on, must get a CPU in time
+ * however busy the machine is, or events are lost; they need little, and never run for long without
+ * a pause. Niceness alone does not help against a load in another session (autogroups share the CPU
+ * first). Threads made meanwhile inherit it.
+ */
+static void urgent(bool on)
+{
+	struct sched_param param = {.sched_priority = on ? 1 : 0};
+
+	(void)sched_setscheduler(0, on ? SCHED_RR : SCHED_OTHER, &param);
+}
+
+/* For the rest, niceness: a busy machine should not keep its doctor waiting for seconds. */
+static void hurried(bool on)
+{
+	(void)setpriority(PRIO_PROCESS, 0, on ? COLLECTOR_NICE : 0);
+}
+
 /* ---- the file ---- */
 
 static int prepare_output(struct session *s)
@@ -86,7 +105,9 @@ static int open_output(struct session *s)
 
 	if (rc)
 		return rc;
+	urgent(true);
 	rc = writer_open(s->plan.output, &(struct writer_opts){0}, &s->writer);
+	urgent(false);
 	if (rc)
 		return rc;
 	s->res->file_written = true;
@@ -159,6 +180,7 @@ static int run(struct session *s)
 		before = writer_events(s->writer);
 		now = clock_mono_ns();
 		order_run(s->order, now, collector_record, s->collector);
+		collector_settle(s->collector);
 		writer_tick(s->writer, now);
 		if (now - told_ns >= NSEC_PER_SEC) {
 			told_ns = now;
@@ -174,20 +196,6 @@ static int run(struct session *s)
 	return rc;
 }
 
-/*
- * The one who drains the rings must get a CPU in time however busy the machine is, or events are
- * lost; it needs little, and never runs for long without a pause. Niceness alone does not help
- * against a load in another session (autogroups share the CPU first). Only this thread: the ones that
- * compress and write may wait their turn.
- */
-static void go_first(void)
-{
-	struct sched_param rt = {.sched_priority = 1};
-
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &rt))
-		(void)setpriority(PRIO_PROCESS, 0, COLLECTOR_NICE);
-}
-
 static int start(struct session *s)
 {
 	int rc = collector_find(s->collector);
@@ -197,7 +205,7 @@ static int start(struct session *s)
 	rc = s->engine->ops->attach(s->engine);
 	if (rc)
 		return rc;
-	go_first();
+	urgent(true);
 	s->begin_ns = clock_mono_ns();
 	s->engine->ops->arm(s->engine);
 	collector_begin(s->collector, s->begin_ns);
@@ -225,6 +233,8 @@ static void finish(struct session *s)
 	s->end_ns = clock_mono_ns();
 	s->engine->ops->disarm(s->engine);
 	order_drain(s->order, collector_record, s->collector);
+	urgent(false);
+	hurried(false);
 	collector_losses(s->collector, order_late(s->order));
 	collector_end(s->collector, s->end_ns);
 }
@@ -277,6 +287,7 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 		s.plan.ids = &s.child_id;
 		s.plan.n_ids = 1;
 	}
+	hurried(true); /* not before the command was forked */
 	rc = rc ? rc : engine_bpf.open(&s.plan, &s.engine);
 	rc = rc ? rc : record(&s);
 	order_free(s.order);

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 
 struct generation {
-	struct map by_id;    /* id -> position in words: the count, then the addresses */
+	struct map by_id;    /* id -> position in words: count and stop, then the addresses */
 	struct map resolved; /* id and version -> the file's index */
 	VEC(uint64_t) words;
 };
@@ -49,7 +49,7 @@ void stacks_free(struct stacks *s)
 	free(s);
 }
 
-void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n)
+void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n, enum unwind_stop stop)
 {
 	uint64_t *slot;
 	bool fresh;
@@ -65,7 +65,7 @@ void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n)
 	if (!fresh)
 		return;
 	*slot = s->now.words.n;
-	vec_push(&s->now.words, n);
+	vec_push(&s->now.words, n | (uint64_t)stop << 32);
 	for (size_t i = 0; i < n; i++)
 		vec_push(&s->now.words, ips[i]);
 }
@@ -97,7 +97,7 @@ static uint32_t resolve(struct stacks *s, uint64_t id, uint64_t version, uint32_
 		s->gone++;
 		return 0;
 	}
-	n = words[0] < STACK_FRAMES_MAX ? words[0] : STACK_FRAMES_MAX;
+	n = (uint32_t)words[0] < STACK_FRAMES_MAX ? (uint32_t)words[0] : STACK_FRAMES_MAX;
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t addr = words[1 + i] - (i > 0);
 
@@ -105,7 +105,7 @@ static uint32_t resolve(struct stacks *s, uint64_t id, uint64_t version, uint32_
 				   : procs_frame(s->procs, pid, addr);
 	}
 	slot = map_put(&s->now.resolved, id ^ map_mix(version), &fresh);
-	*slot = writer_stack(s->w, frames, n);
+	*slot = writer_stack(s->w, frames, n, words[0] >> 32);
 	return (uint32_t)*slot;
 }
 

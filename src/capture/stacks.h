@@ -18,13 +18,15 @@
 #include "capture/engine.h"
 #include "capture/procs.h"
 #include "store/writer.h"
+#include "wire/unwind.h"
 
 struct stacks;
 
 struct stacks *stacks_new(struct writer *w, struct procs *p, struct engine *e, size_t budget_bytes);
 void stacks_free(struct stacks *s);
 
-void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n);
+void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n,
+		enum unwind_stop stop);
 /* The file's index for a stack: 0 for id 0, and for one that was never sent (counted). */
 uint32_t stacks_kernel(struct stacks *s, uint64_t id);
 uint32_t stacks_user(struct stacks *s, uint64_t id, uint32_t pid);

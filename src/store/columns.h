@@ -27,7 +27,7 @@ enum { COMMON_KIND = 1, COMMON_CPU = 2, COMMON_TS = 3 };
 
 /* The columns by number, and for each kind its first one and the one behind its last. */
 enum column {
-#define EVENT(id, UPPER, lower, text, words)                                                             \
+#define EVENT(id, UPPER, lower, text, words)                                                       \
 	COL_FIRST_##UPPER, COL_BEFORE_##UPPER = COL_FIRST_##UPPER - 1,
 #define FIELD(UPPER, lower, id, name, ctype, codec) COL_##UPPER##_##name,
 #define EVENT_END(UPPER, lower) COL_END_##UPPER, COL_LAST_##UPPER = COL_END_##UPPER - 1,

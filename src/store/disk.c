@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/units.h"
 
-enum { QUEUE_BYTES = 16 << 20 };
+enum { QUEUE_BYTES = 64 << 20 }; /* seconds of the worst load: a disk may stall for that long */
 #define SYNC_NS NSEC_PER_SEC
 
 struct disk {

@@ -310,3 +310,8 @@ bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n)
 	*ret_n = r->totals.counts[kind];
 	return true;
 }
+
+uint32_t reader_stack_stop(const struct reader *r, uint32_t index)
+{
+	return stacks_stop(&r->stacks, index);
+}

@@ -59,6 +59,9 @@ uint32_t reader_stacks(const struct reader *r);
 /* The number of frames, 0 for index 0 and for a stack that is missing. */
 size_t reader_stack(const struct reader *r, uint32_t index, const struct frame **ret_frames);
 
+/* enum unwind_stop; 0 where it is not known. */
+uint32_t reader_stack_stop(const struct reader *r, uint32_t index);
+
 size_t reader_symbol(const struct reader *r, uint32_t module, uint64_t offset,
 		     const struct symbol **ret_syms);
 /* Names made after the fact, for a capture that was torn before it got its own. Takes it over. */

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * STACKS chunks: first index, count, the byte lengths of the first two columns, then three columns
- * of varints: the depth of each stack, and for all frames of all stacks the module, and the offset
- * as zigzag difference from that of the frame before. Varints, because what follows a frame is
- * mostly what followed it the last time: zstd finds these repetitions as long as they are whole
- * bytes.
+ * of varints: the depth of each stack plus 1024 times why it has no more frames, and for all frames
+ * of all stacks the module, and the offset as zigzag difference from that of the frame before.
+ * Varints, because what follows a frame is mostly what followed it the last time: zstd finds these
+ * repetitions as long as they are whole bytes.
  */
 #include "store/tables.h"
 
 #include "base/err.h"
 
-void stacks_put(struct stacks_out *s, const struct frame *frames, size_t n)
+#define STOP_UNIT 1024u
+
+void stacks_put(struct stacks_out *s, const struct frame *frames, size_t n, uint32_t stop)
 {
-	buf_put_varint(&s->depths, n);
+	buf_put_varint(&s->depths, n + (uint64_t)stop * STOP_UNIT);
 	for (size_t i = 0; i < n; i++) {
 		buf_put_varint(&s->modules, frames[i].module);
 		buf_put_varint(&s->offsets, zigzag((int64_t)(frames[i].offset - s->prev_offset)));
@@ -60,7 +62,7 @@ int stacks_read(struct stacks *s, struct cursor c, uint64_t max)
 	if (!cur_ok(&c) || n > cur_left(&depths) || !ranges_add(&s->ranges, first, n, max))
 		return err_set(-EBADMSG, "its stack numbers are malformed");
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t depth = cur_varint(&depths);
+		uint64_t packed = cur_varint(&depths), depth = packed % STOP_UNIT;
 
 		if (depth > STACK_FRAMES_MAX)
 			depths.bad = true;
@@ -75,6 +77,7 @@ int stacks_read(struct stacks *s, struct cursor c, uint64_t max)
 		}
 		/* Also after damage: the numbers are taken. */
 		vec_push(&s->ends, s->frames.n);
+		vec_push(&s->stops, (uint8_t)(packed / STOP_UNIT));
 	}
 	if (!cur_ok(&depths) || !cur_ok(&mods) || !cur_ok(&c))
 		return err_set(-EBADMSG, "its stacks are malformed");
@@ -94,8 +97,16 @@ size_t stacks_get(const struct stacks *s, uint32_t index, const struct frame **r
 	return s->ends.v[place] - start;
 }
 
+uint32_t stacks_stop(const struct stacks *s, uint32_t index)
+{
+	size_t place;
+
+	return ranges_find(&s->ranges, index, &place) ? s->stops.v[place] : 0;
+}
+
 void stacks_done(struct stacks *s)
 {
+	vec_done(&s->stops);
 	vec_done(&s->frames);
 	vec_done(&s->ends);
 	vec_done(&s->ranges.list);

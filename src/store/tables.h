@@ -51,16 +51,18 @@ struct stacks_out {
 struct stacks {
 	VEC(struct frame) frames;
 	VEC(size_t) ends; /* of the frames of each stack */
+	VEC(uint8_t) stops;
 	struct ranges ranges;
 };
 
-void stacks_put(struct stacks_out *s, const struct frame *frames, size_t n);
+void stacks_put(struct stacks_out *s, const struct frame *frames, size_t n, uint32_t stop);
 size_t stacks_out_bytes(const struct stacks_out *s);
 /* Appends the payload; what comes next starts a chunk whose first index is the next one. */
 void stacks_finish(struct stacks_out *s, struct buf *out);
 void stacks_out_done(struct stacks_out *s);
 int stacks_read(struct stacks *s, struct cursor c, uint64_t max);
 size_t stacks_get(const struct stacks *s, uint32_t index, const struct frame **ret_frames);
+uint32_t stacks_stop(const struct stacks *s, uint32_t index);
 void stacks_done(struct stacks *s);
 
 /* SYMBOLS: as many addresses as fit in `bytes`, sorted; `pos` remembers where it was. */

@@ -190,14 +190,14 @@ uint32_t writer_module(struct writer *w, const struct module *m)
 	return index;
 }
 
-uint32_t writer_stack(struct writer *w, const struct frame *frames, size_t n)
+uint32_t writer_stack(struct writer *w, const struct frame *frames, size_t n, uint32_t stop)
 {
 	uint32_t index = w->stacks.first + w->stacks.n;
 
 	if (!n)
 		return 0;
 	note_pending(w);
-	stacks_put(&w->stacks, frames, n > STACK_FRAMES_MAX ? STACK_FRAMES_MAX : n);
+	stacks_put(&w->stacks, frames, n > STACK_FRAMES_MAX ? STACK_FRAMES_MAX : n, stop);
 	if (stacks_out_bytes(&w->stacks) >= w->chunk_bytes)
 		put_stacks(w);
 	return index;

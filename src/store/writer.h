@@ -38,7 +38,8 @@ void writer_meta(struct writer *w, const char *key, const char *value);
 
 /* Both return the index that events and frames refer to; indices start at 1. */
 uint32_t writer_module(struct writer *w, const struct module *m);
-uint32_t writer_stack(struct writer *w, const struct frame *frames, size_t n);
+/* `stop` says why a user stack has no more frames (enum unwind_stop); 0 where nobody knows. */
+uint32_t writer_stack(struct writer *w, const struct frame *frames, size_t n, uint32_t stop);
 
 /* Events come in the order of time, as far as the caller could establish it. */
 void writer_event(struct writer *w, const struct event *ev);

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+#include "capture/tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "capture/objects.h"
+#include "unwind/walk.h"
+
+/* How long freed mappings rest before they are used again: any walk that saw them is over by then.
+ */
+#define REST_NS NSEC_PER_SEC
+#define CLASSES 13 /* spaces hold 1 << class mappings */
+
+struct freed {
+	uint32_t space;
+	uint64_t ts;
+};
+
+struct slot {
+	uint32_t refs; /* processes */
+	uint32_t class;
+};
+
+struct tables {
+	struct engine *e;
+	struct procs *procs;
+	struct unwind_arrays a;
+	struct objects *objects;
+	struct map execs;    /* pid -> how often, as far as the stream has come; 0 if not there */
+	struct map dirty;    /* pids that have mapped something since they were published */
+	struct map versions; /* pid -> state_of() what is published */
+	struct slot slots[UNWIND_SPACES];
+	VEC(struct freed) freed[CLASSES];
+	size_t freed_head[CLASSES];
+	uint32_t next_space, next_mapping;
+	uint64_t copies, copy_bytes, published, resets;
+};
+
+struct tables *tables_new(struct engine *e, struct procs *p)
+{
+	struct unwind_arrays a;
+	struct tables *t;
+
+	if (!e->ops->unwind_arrays || !e->ops->unwind_arrays(e, &a))
+		return NULL;
+	t = mem_zalloc(sizeof(*t));
+	t->a = a;
+	t->e = e;
+	t->procs = p;
+	t->objects = objects_new(&t->a);
+	t->next_space = 1;
+	t->next_mapping = 1; /* the searches may look at the one before the first */
+	return t;
+}
+
+void tables_free(struct tables *t)
+{
+	if (!t)
+		return;
+	objects_free(t->objects);
+	map_done(&t->versions);
+	map_done(&t->execs);
+	map_done(&t->dirty);
+	for (int i = 0; i < CLASSES; i++)
+		vec_done(&t->freed[i]);
+	free(t);
+}
+
+/* ---- spaces ---- */
+
+static struct unwind_proc *proc_of(struct tables *t, uint32_t pid)
+{
+	return &t->a.procs[pid & (t->a.n_procs - 1)];
+}
+
+static void space_put(struct tables *t, uint32_t space)
+{
+	struct slot *s = &t->slots[space % UNWIND_SPACES];
+
+	if (!space || space == SPACE_NONE || !s->refs || --s->refs)
+		return;
+	vec_push(&t->freed[s->class], (struct freed){space, clock_mono_ns()});
+}
+
+/* Everything begins anew. No walk is longer than the pause. */
+static void reset(struct tables *t)
+{
+	for (uint32_t i = 0; i < t->a.n_procs; i++)
+		__atomic_store_n(&t->a.procs[i].space, 0, __ATOMIC_RELEASE);
+	usleep(2000);
+	objects_reset(t->objects);
+	map_clear(&t->versions);
+	memset(t->slots, 0, sizeof(t->slots));
+	for (int i = 0; i < CLASSES; i++) {
+		t->freed[i].n = 0;
+		t->freed_head[i] = 0;
+	}
+	t->next_space = 1;
+	t->next_mapping = 1;
+	t->resets++;
+}
+
+/* A space for n mappings, or 0 when there is no room. */
+static uint32_t space_take(struct tables *t, size_t n)
+{
+	uint32_t class = 0, space;
+
+	while ((1u << class) < n)
+		class ++;
+	if (t->freed_head[class] < t->freed[class].n) {
+		struct freed *f = &t->freed[class].v[t->freed_head[class]];
+
+		if (clock_mono_ns() - f->ts > REST_NS) {
+			space = f->space;
+			if (++t->freed_head[class] == t->freed[class].n)
+				t->freed_head[class] = t->freed[class].n = 0;
+			return space;
+		}
+	}
+	if (t->next_space >= UNWIND_SPACES || t->next_mapping + (1u << class) > t->a.n_mappings)
+		return 0;
+	space = t->next_space++;
+	t->a.spaces[space].first = t->next_mapping;
+	t->slots[space].class = class;
+	t->next_mapping += 1u << class;
+	return space;
+}
+
+struct filling {
+	struct tables *t;
+	struct unwind_mapping *to;
+	size_t n, room;
+};
+
+static void add_mapping(void *ctx, const struct proc_range *r)
+{
+	struct filling *f = ctx;
+	struct unwind_mapping *m;
+	uint64_t bias;
+
+	/* The searches compare what is below 2^63: not [vsyscall]. */
+	if (f->n == f->room || r->end >> 63)
+		return;
+	m = &f->to[f->n++];
+	m->start = r->start;
+	m->end = r->end;
+	/* Objects are built when a walk meets them, not here. */
+	m->object = objects_known(f->t->objects, r, &bias);
+	m->bias = bias;
+}
+
+/* What a published process was published with: its execs, and the mappings and tables known then.
+ */
+static uint64_t state_of(const struct tables *t, uint64_t version, uint32_t execs)
+{
+	return (uint64_t)execs << 32 |
+	       (uint32_t)map_mix(version << 20 ^ objects_version(t->objects));
+}
+
+/* Both halves of an unwind_proc at once. */
+typedef uint64_t __attribute__((may_alias)) proc_word;
+
+static proc_word word_of(uint32_t space, uint32_t execs)
+{
+	struct unwind_proc p = {.space = space, .execs = execs};
+	proc_word w;
+
+	memcpy(&w, &p, sizeof(w));
+	return w;
+}
+
+/* `execs`: how often the process had called exec() when its mappings were as they are here. */
+static void publish(struct tables *t, uint32_t pid, uint32_t execs)
+{
+	uint64_t version = procs_version(t->procs, pid);
+	struct unwind_proc *p = proc_of(t, pid);
+	struct filling f = {.t = t};
+	uint32_t space, was;
+	proc_word old;
+	bool fresh;
+
+	f.room = procs_ranges(t->procs, pid, NULL, NULL);
+	if (f.room > SPACE_MAPPINGS_MAX) {
+		space = SPACE_NONE;
+	} else {
+		space = space_take(t, f.room ? f.room : 1);
+		if (!space) {
+			reset(t);
+			return;
+		}
+		f.to = &t->a.mappings[t->a.spaces[space].first];
+		procs_ranges(t->procs, pid, add_mapping, &f);
+		t->a.spaces[space].n = (uint32_t)f.n;
+		t->a.spaces[space].misses = 0;
+		t->slots[space].refs = 1;
+	}
+	was = __atomic_load_n(&p->space, __ATOMIC_ACQUIRE);
+	old = word_of(was, execs);
+	/* If it has called exec() since, these are not its mappings any more. */
+	if (!__atomic_compare_exchange_n((proc_word *)p, &old, word_of(space, execs), false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		space_put(t, space);
+		return;
+	}
+	t->published++;
+	space_put(t, was);
+	*map_put(&t->versions, pid, &fresh) = state_of(t, version, execs);
+}
+
+static bool published(struct tables *t, uint32_t pid)
+{
+	uint64_t *v = map_get(&t->versions, pid);
+
+	return v && __atomic_load_n(&proc_of(t, pid)->space, __ATOMIC_RELAXED) &&
+	       *v == state_of(t, procs_version(t->procs, pid), (uint32_t)(*v >> 32));
+}
+
+void tables_fork(struct tables *t, uint32_t pid)
+{
+	struct unwind_proc *p;
+	uint32_t space;
+
+	if (!t)
+		return;
+	/* The probe has given it its parent's space; if that is gone by now, it must ask. */
+	p = proc_of(t, pid);
+	space = __atomic_load_n(&p->space, __ATOMIC_ACQUIRE);
+	map_del(&t->execs, pid);
+	map_del(&t->versions, pid);
+	if (!space || space == SPACE_NONE)
+		return;
+	if (t->slots[space % UNWIND_SPACES].refs)
+		t->slots[space % UNWIND_SPACES].refs++;
+	else
+		__atomic_compare_exchange_n(&p->space, &space, 0, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_RELAXED);
+}
+
+void tables_exec(struct tables *t, uint32_t pid, uint32_t execs)
+{
+	if (!t)
+		return;
+	*map_put(&t->execs, pid, NULL) = execs;
+	map_del(&t->versions, pid);
+	map_put(&t->dirty, pid, NULL);
+}
+
+void tables_exit(struct tables *t, uint32_t pid)
+{
+	if (!t)
+		return;
+	space_put(t, __atomic_exchange_n(&proc_of(t, pid)->space, 0, __ATOMIC_SEQ_CST));
+	map_del(&t->execs, pid);
+	map_del(&t->dirty, pid);
+	map_del(&t->versions, pid);
+}
+
+void tables_mapped(struct tables *t, uint32_t pid)
+{
+	if (t)
+		map_put(&t->dirty, pid, NULL);
+}
+
+void tables_settle(struct tables *t)
+{
+	struct map_slot *slot;
+
+	if (!t || !t->dirty.n)
+		return;
+	for (size_t i = 0; map_next(&t->dirty, &i, &slot);) {
+		uint32_t pid = (uint32_t)slot->key;
+		uint64_t *execs = map_get(&t->execs, pid);
+
+		if (procs_known(t->procs, pid))
+			publish(t, pid, execs ? (uint32_t)*execs : 0);
+	}
+	map_clear(&t->dirty);
+}
+
+/* ---- copies ---- */
+
+struct copy_walk {
+	struct tables *t;
+	const struct pr_copy *copy;
+};
+
+static struct unwind_place find(void *ctx, uint64_t pc)
+{
+	struct copy_walk *w = ctx;
+	struct unwind_place place = {.kind = UNWIND_CODE_NONE};
+	struct proc_range r;
+
+	if (!procs_range_at(w->t->procs, w->copy->pid, pc, &r))
+		return place;
+	if (r.kind == MODULE_ANON || r.kind == MODULE_UNKNOWN) {
+		place.kind = UNWIND_CODE_ANON;
+		return place;
+	}
+	place.kind = UNWIND_CODE_FILE;
+	place.table = objects_need(w->t->objects, w->copy->pid, &r, &place.bias);
+	return place;
+}
+
+static int read_word(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	const struct pr_copy *copy = ((const struct copy_walk *)ctx)->copy;
+	uint64_t at = addr - (copy->sp & -(uint64_t)COPY_CHUNK);
+
+	if (addr & 7 || at >= COPY_MAX || !(copy->have >> at / COPY_CHUNK & 1))
+		return -1;
+	memcpy(ret, copy->stack + at, sizeof(*ret));
+	return 0;
+}
+
+size_t tables_walk(struct tables *t, const struct pr_copy *copy, uint64_t *ips, size_t max,
+		   enum unwind_stop *ret_stop)
+{
+	static const struct unwind_ops ops = {.find = find, .read = read_word};
+	struct unwind_regs regs = {.pc = copy->pc,
+				   .sp = copy->sp,
+				   .bp = copy->bp,
+				   .di = copy->di,
+				   .bx = copy->bx,
+				   .exact = 1};
+	struct copy_walk w = {.t = t, .copy = copy};
+	size_t n;
+
+	t->copies++;
+	t->copy_bytes += PR_LEN(copy->h.hdr);
+	if (objects_full(t->objects))
+		reset(t);
+	(void)procs_version(t->procs, copy->pid); /* a stranger's are read now */
+	n = unwind_walk(&ops, &w, regs, ips, max, ret_stop);
+	if (!published(t, copy->pid))
+		publish(t, copy->pid, copy->execs);
+	return n;
+}
+
+void tables_stats(const struct tables *t, struct tables_stats *ret)
+{
+	*ret = (struct tables_stats){0};
+	if (!t)
+		return;
+	objects_stats(t->objects, &ret->objects, &ret->rows, &ret->bytes, &ret->build_ns);
+	ret->copies = t->copies;
+	ret->copy_bytes = t->copy_bytes;
+	ret->published = t->published;
+	ret->resets = t->resets;
+}

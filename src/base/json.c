@@ -28,14 +28,31 @@ static int utf8_len(const unsigned char *s)
 	return n;
 }
 
+/* How many bytes can be written as they are; nearly always all of them. */
+static size_t plain_len(const unsigned char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
 static void quoted(FILE *out, const char *val)
 {
 	const unsigned char *s = (const unsigned char *)val;
 
-	putc('"', out);
+	putc_unlocked('"', out);
 	while (*s) {
-		int n = utf8_len(s);
+		size_t plain = plain_len(s);
+		int n;
 
+		if (plain) {
+			fwrite_unlocked(s, 1, plain, out);
+			s += plain;
+			continue;
+		}
+		n = utf8_len(s);
 		if (!n) {
 			fputs("\xef\xbf\xbd", out);
 			s++;
@@ -48,15 +65,22 @@ static void quoted(FILE *out, const char *val)
 			s += n;
 		}
 	}
-	putc('"', out);
+	putc_unlocked('"', out);
+}
+
+static void newline(struct json *j)
+{
+	putc_unlocked('\n', j->out);
+	for (int i = 0; i < j->depth; i++)
+		putc_unlocked(' ', j->out);
 }
 
 static void lead(struct json *j, const char *key)
 {
 	if (j->need_comma)
-		putc(',', j->out);
+		putc_unlocked(',', j->out);
 	if (j->depth)
-		fprintf(j->out, "\n%*s", j->depth, "");
+		newline(j);
 	if (key) {
 		quoted(j->out, key);
 		fputs(": ", j->out);
@@ -76,8 +100,8 @@ static void close_with(struct json *j, char c)
 {
 	j->depth--;
 	if (j->need_comma)
-		fprintf(j->out, "\n%*s", j->depth, "");
-	putc(c, j->out);
+		newline(j);
+	putc_unlocked(c, j->out);
 	j->need_comma = true;
 	if (!j->depth)
 		putc('\n', j->out);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void hand_out(struct timeline *t, struct interval *iv, struct thread *th)
+static void hand_out(struct timeline *t, const struct interval *iv, struct thread *th)
 {
 	uint64_t ns = iv->end - iv->start;
 
@@ -46,6 +46,11 @@ static void emit(struct timeline *t, const struct interval *whole)
 	uint64_t at = whole->start > t->from ? whole->start : t->from;
 	uint64_t end = whole->end < t->to ? whole->end : t->to;
 
+	/* Nearly always nothing was lost, and all of it is asked for. */
+	if (!spans->n && at == whole->start && end == whole->end) {
+		hand_out(t, whole, th);
+		return;
+	}
 	while (at < end) {
 		const struct span *s = whole->kind == INTERVAL_LOST ? NULL : spans_next(spans, at);
 		struct interval piece = *whole;

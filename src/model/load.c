@@ -28,6 +28,11 @@ static const struct module *source_module(void *arg, uint32_t index)
 	return reader_module(arg, index);
 }
 
+static uint32_t source_stop(void *arg, uint32_t index)
+{
+	return reader_stack_stop(arg, index);
+}
+
 static void set(char **to, const struct reader *r, const char *key)
 {
 	const char *val = reader_meta(r, key, 0);
@@ -120,7 +125,8 @@ static int feed(struct reader *r, const struct model_opts *opts, bool scan_first
 int model_load(struct reader *r, const char *path, const struct model_opts *opts,
 	       struct model **ret)
 {
-	const struct frame_source frames = {r, source_stack, source_symbol, source_module};
+	const struct frame_source frames = {r, source_stack, source_symbol, source_module,
+					    source_stop};
 	struct model_opts with = *opts;
 	bool quick = says_no_loss(r);
 	struct model *m;

@@ -137,10 +137,51 @@ static void count_sample(struct model *m, const struct event *ev)
 	tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
 }
 
+static void count_end(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)
+{
+	const struct frame_source *src = &m->names.source;
+	uint32_t stop;
+
+	if (!ustack || !src->stop || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
+		return;
+	stop = src->stop(src->arg, ustack);
+	m->ends.by_stop[use][stop < UNWIND_STOPS ? stop : 0]++;
+}
+
+static const struct {
+	const char *name, *words;
+	bool whole;
+} stops[UNWIND_STOPS] = {
+#define STOP(id, UPPER, name, whole, words) [id] = {name, words, whole},
+#include "wire/reason.def"
+};
+
+bool model_stop_whole(unsigned stop)
+{
+	return stop < UNWIND_STOPS && stops[stop].whole;
+}
+
+const char *model_stop_name(unsigned stop)
+{
+	return stop < UNWIND_STOPS ? stops[stop].name : "unknown";
+}
+
+const char *model_stop_words(unsigned stop)
+{
+	return stop < UNWIND_STOPS ? stops[stop].words
+				   : "for a reason that this version does not know";
+}
+
 void model_event(struct model *m, const struct event *ev)
 {
 	timeline_event(&m->timeline, ev);
 	m->events++;
+	if (ev->kind == EV_SAMPLE)
+		count_end(m, ev, STACK_OF_SAMPLE, ev->sample.ustack);
+	else if (ev->kind == EV_WAIT)
+		count_end(m, ev, STACK_OF_WAIT, ev->wait.ustack);
+	else if (ev->kind == EV_WAKING)
+		count_end(m, ev, STACK_OF_WAKER, ev->waking.ustack);
 	if (ev->kind == EV_SAMPLE)
 		count_sample(m, ev);
 	else if (ev->kind == EV_LOST)

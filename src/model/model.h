@@ -14,6 +14,7 @@
 #include "model/tally.h"
 #include "model/timeline.h"
 #include "wire/loss.h"
+#include "wire/unwind.h"
 
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
@@ -43,12 +44,19 @@ struct losses {
 	uint64_t by_class[3]; /* enum loss_class */
 	uint64_t by_cause[LOSS_CAUSES];
 	uint64_t by_kind[EV_KINDS]; /* 0: several, or not known */
-	uint64_t unknown; /* of causes from the future */
-	uint64_t late;	  /* events that came out of order */
-	uint64_t odd;	  /* events that contradict each other: others are missing */
+	uint64_t unknown;	    /* of causes from the future */
+	uint64_t late;		    /* events that came out of order */
+	uint64_t odd;		    /* events that contradict each other: others are missing */
+};
+
+/* User stacks, by why they have no more frames: of samples, of waits, and of wakers. */
+enum stack_use { STACK_OF_SAMPLE, STACK_OF_WAIT, STACK_OF_WAKER, STACK_USES };
+struct stack_ends {
+	uint64_t by_stop[STACK_USES][UNWIND_STOPS]; /* 0: not known */
 };
 
 struct model {
+	struct stack_ends ends;
 	struct timeline timeline;
 	struct tally tally;
 	struct names names;
@@ -69,6 +77,11 @@ void model_add_loss(struct model *m, const struct event *ev);
 
 void model_event(struct model *m, const struct event *ev);
 void model_finish(struct model *m);
+
+/* Does a stack that ended so reach the entry of its program or thread? And in words. */
+bool model_stop_whole(unsigned stop);
+const char *model_stop_name(unsigned stop);
+const char *model_stop_words(unsigned stop);
 
 /* "switch", "fork"; the name that other outputs use too. */
 const char *model_event_name(unsigned kind);

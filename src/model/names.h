@@ -21,6 +21,7 @@ struct frame_source {
 	size_t (*stack)(void *arg, uint32_t index, const struct frame **ret);
 	size_t (*symbol)(void *arg, uint32_t module, uint64_t offset, const struct symbol **ret);
 	const struct module *(*module)(void *arg, uint32_t index);
+	uint32_t (*stop)(void *arg, uint32_t index); /* enum unwind_stop; NULL: nobody knows */
 };
 
 struct named_frame {

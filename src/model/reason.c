@@ -25,6 +25,8 @@ enum reason reason_of_state(uint32_t state)
 		{STATE_INTERRUPTIBLE, REASON_SLEEP},
 	};
 
+	if (state == STATE_INTERRUPTIBLE) /* of most waits */
+		return REASON_SLEEP;
 	for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if ((state & rules[i].all) == rules[i].all)
 			return rules[i].reason;

@@ -40,6 +40,16 @@ static void put_capture(struct json *j, const struct model *m)
 	json_obj_end(j);
 }
 
+static uint64_t broken_stacks(const struct model *m)
+{
+	uint64_t n = 0;
+
+	for (unsigned u = 0; u < STACK_USES; u++)
+		for (unsigned i = 1; i < UNWIND_STOPS; i++)
+			n += model_stop_whole(i) ? 0 : m->ends.by_stop[u][i];
+	return n;
+}
+
 static void put_losses(struct json *j, const struct summary *s)
 {
 	const struct losses *l = &s->model->losses;
@@ -47,7 +57,7 @@ static void put_losses(struct json *j, const struct summary *s)
 	json_obj(j, "losses");
 	json_u64(j, "events", l->by_class[LOSS_CLASS_EVENT]);
 	json_u64(j, "samples", l->by_class[LOSS_CLASS_SAMPLE]);
-	json_u64(j, "stacks_broken", l->by_class[LOSS_CLASS_STACK]);
+	json_u64(j, "stacks_broken", l->by_class[LOSS_CLASS_STACK] + broken_stacks(s->model));
 	json_obj(j, "by_cause");
 	for (unsigned i = 0; i < LOSS_CAUSES; i++)
 		if (l->by_cause[i])
@@ -63,6 +73,30 @@ static void put_losses(struct json *j, const struct summary *s)
 	json_u64(j, "out_of_order", l->late);
 	json_u64(j, "contradictions", l->odd);
 	json_u64(j, "thread_time_ns", s->total[INTERVAL_LOST]);
+	json_obj_end(j);
+}
+
+/* User stacks: how many reach the entry of their program or thread, and why the others do not. */
+static void put_stacks(struct json *j, const struct model *m)
+{
+	static const char *const uses[STACK_USES] = {"samples", "waits", "wakers"};
+
+	json_obj(j, "stacks");
+	for (unsigned u = 0; u < STACK_USES; u++) {
+		uint64_t whole = 0, broken = 0;
+
+		json_obj(j, uses[u]);
+		for (unsigned i = 1; i < UNWIND_STOPS; i++)
+			*(model_stop_whole(i) ? &whole : &broken) += m->ends.by_stop[u][i];
+		json_u64(j, "whole", whole);
+		json_u64(j, "broken", broken);
+		json_obj(j, "by_reason");
+		for (unsigned i = 1; i < UNWIND_STOPS; i++)
+			if (m->ends.by_stop[u][i] && !model_stop_whole(i))
+				json_u64(j, model_stop_name(i), m->ends.by_stop[u][i]);
+		json_obj_end(j);
+		json_obj_end(j);
+	}
 	json_obj_end(j);
 }
 
@@ -191,6 +225,7 @@ void report_json(const struct summary *s, const struct report_opts *opts, FILE *
 	json_str(&j, "schema", "thaw.report/1");
 	put_capture(&j, s->model);
 	put_losses(&j, s);
+	put_stacks(&j, s->model);
 	json_obj(&j, "guard");
 	json_str(&j, "verdict", "unchecked");
 	json_arr(&j, "findings");

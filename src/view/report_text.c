@@ -273,6 +273,36 @@ static void losses(const struct page *p)
 	incomplete(p);
 }
 
+/* Only when it matters: a stack in a hundred that ends too early. */
+static void stack_ends(const struct page *p)
+{
+	const struct stack_ends *e = &p->s->model->ends;
+	uint64_t all = 0, broken = 0, worst = 0;
+	unsigned why = 0;
+	struct buf b = {0};
+
+	for (unsigned i = 1; i < UNWIND_STOPS; i++) {
+		uint64_t n = 0;
+
+		for (unsigned u = 0; u < STACK_USES; u++)
+			n += e->by_stop[u][i];
+		all += n;
+		if (model_stop_whole(i))
+			continue;
+		broken += n;
+		if (n > worst) {
+			worst = n;
+			why = i;
+		}
+	}
+	if (!broken || broken * 100 < all)
+		return;
+	buf_printf(&b, "%.0f%% of the user stacks end early, mostly because %s.",
+		   100.0 * (double)broken / (double)all, model_stop_words(why));
+	words_wrap(p->out, buf_cstr(&b));
+	buf_done(&b);
+}
+
 void report_text(const struct summary *s, const struct report_opts *opts, FILE *out)
 {
 	struct page p = {.s = s, .out = out, .colour = opts->colour, .top = opts->top};
@@ -284,4 +314,5 @@ void report_text(const struct summary *s, const struct report_opts *opts, FILE *
 		waits(&p);
 	}
 	losses(&p);
+	stack_ends(&p);
 }

@@ -110,7 +110,7 @@ static uint32_t stack(struct maker *m, uint32_t module, const char *names)
 		n++;
 	}
 	free(copy);
-	return writer_stack(m->w, f, n);
+	return writer_stack(m->w, f, n, 1);
 }
 
 static void make_stacks(struct maker *m)
@@ -152,7 +152,7 @@ static void make_stacks(struct maker *m)
 	snprintf(text, sizeof(text),
 		 "try_to_wake_up wake_up_q futex_wake do_futex __x64_sys_futex %s", enter);
 	m->unlock_kernel = stack(m, m->kernel, text);
-	m->bare_user = writer_stack(m->w, &(struct frame){m->bare, 0xbeef}, 1);
+	m->bare_user = writer_stack(m->w, &(struct frame){m->bare, 0xbeef}, 1, 1);
 }
 
 static void threads(struct maker *m)

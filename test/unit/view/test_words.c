@@ -116,7 +116,7 @@ static const struct module *fake_module(void *arg, uint32_t index)
 
 static void test_path(void **state)
 {
-	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module};
+	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL};
 	struct names names;
 	char out[128];
 
@@ -140,7 +140,7 @@ static void test_path(void **state)
 
 static void test_probe_frames_do_not_tell_places_apart(void **state)
 {
-	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module};
+	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL};
 	const struct named_frame *f;
 	struct names names;
 

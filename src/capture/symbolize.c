@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * All offsets of a module are asked for at once, each once and in order: that is how symbol/ is
+ * fastest. A module that cannot be read costs its own names and a note, never those of the others;
+ * time is limited for each and for all together, because somebody waits for the end of a recording.
+ */
 #include "capture/symbolize.h"
 
 #include <elf.h>
@@ -8,19 +13,28 @@
 #include <sys/auxv.h>
 
 #include "base/err.h"
-#include "base/map.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "capture/machine.h"
 #include "symbol/symbol.h"
 
+#define MODULE_NS (20 * NSEC_PER_SEC)
+#define TOTAL_NS (60 * NSEC_PER_SEC)
+
+_Static_assert(SYMBOLS_PER_FRAME_MAX >= SYMBOLS_FRAMES_MAX, "all frames of an address fit");
+
 typedef VEC(uint64_t) offsets;
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+struct naming {
+	struct symtab *st;
+	uint32_t module;
+	const offsets *o;
+	bool same_boot;
+	uint64_t until_ns;
+	char *notes;
+	size_t room;
+	size_t untold; /* notes that did not fit */
+};
 
 /* Every offset that occurs, by module, each once. */
 static offsets *gather(const struct reader *r)
@@ -35,18 +49,58 @@ static offsets *gather(const struct reader *r)
 			if (f[k].module && f[k].module <= reader_modules(r))
 				vec_push(&by_module[f[k].module], f[k].offset);
 	}
-	for (uint32_t m = 1; m <= reader_modules(r); m++) {
-		offsets *o = &by_module[m];
-		size_t n = 0;
-
-		if (o->n)
-			qsort(o->v, o->n, sizeof(*o->v), compare);
-		for (size_t i = 0; i < o->n; i++)
-			if (!n || o->v[n - 1] != o->v[i])
-				o->v[n++] = o->v[i];
-		o->n = n;
-	}
+	for (uint32_t m = 1; m <= reader_modules(r); m++)
+		by_module[m].n = symbols_order_offsets(by_module[m].v, by_module[m].n);
 	return by_module;
+}
+
+/* ---- what the user is told ---- */
+
+static void note(struct naming *n, const char *words)
+{
+	size_t used = strlen(n->notes), len = strlen(words);
+
+	/* Room stays for "; and 4294967295 modules more". */
+	if (n->untold || used + len + 40 > n->room)
+		n->untold++;
+	else
+		snprintf(n->notes + used, n->room - used, "%s%s", used ? "; " : "", words);
+}
+
+static void note_rest(struct naming *n)
+{
+	size_t used = strlen(n->notes);
+
+	if (n->untold && n->room - used > 32)
+		snprintf(n->notes + used, n->room - used, "%s%zu modules more",
+			 used ? "; and " : "no names for ", n->untold);
+}
+
+/* ---- one module ---- */
+
+static void add(void *ctx, size_t first, size_t count, const struct symbols_frame *frames, size_t k)
+{
+	struct symbol syms[SYMBOLS_PER_FRAME_MAX];
+	struct naming *n = ctx;
+
+	for (size_t i = 0; i < k; i++)
+		syms[i] = (struct symbol){.name = frames[i].name,
+					  .file = frames[i].file,
+					  .line = frames[i].line,
+					  .inlined = frames[i].inlined};
+	for (size_t i = first; i < first + count; i++)
+		symtab_add(n->st, n->module, n->o->v[i], syms, k);
+}
+
+static void name_by(struct naming *n, struct symbols *syms)
+{
+	for (size_t i = 0; i < n->o->n; i++) {
+		const char *name = symbols_find(syms, n->o->v[i], NULL);
+
+		if (name)
+			add(n, i, 1, &(struct symbols_frame){.name = name}, 1);
+	}
+	symbols_free(syms);
 }
 
 /* The vDSO is the same in every process of a boot: ours will do. Its size is in its headers. */
@@ -59,58 +113,68 @@ static int load_vdso(struct symbols **ret)
 	return symbols_load_image(eh, eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize, ret);
 }
 
-static int load(const struct module *m, bool same_boot, struct symbols **ret)
+static int name_module(struct naming *n, const struct module *m)
 {
-	switch (m->kind) {
-	case MODULE_FILE:
-		return symbols_load_elf(m->path, same_boot ? m->pid : 0, m->build_id,
-					m->build_id_len, ret);
-	case MODULE_KERNEL:
-		return same_boot ? symbols_load_kernel(ret) : -ESTALE;
-	case MODULE_VDSO:
-		return same_boot ? load_vdso(ret) : -ESTALE;
-	default:
+	uint64_t now = clock_mono_ns(), mine = now + MODULE_NS;
+	struct symbols_query q = {.path = m->path ? m->path : "",
+				  .pid = n->same_boot ? m->pid : 0,
+				  .build_id = m->build_id,
+				  .build_id_len = m->build_id_len,
+				  .offsets = n->o->v,
+				  .n = n->o->n,
+				  .until_ns = mine < n->until_ns ? mine : n->until_ns};
+	struct symbols *syms = NULL;
+	int rc = -ENOENT;
+
+	if ((m->kind == MODULE_FILE || m->kind == MODULE_ANON) && now >= n->until_ns)
+		return err_set(-ETIMEDOUT, "%s: no time was left to find its names", q.path);
+	if (m->kind == MODULE_FILE)
+		return symbols_resolve(&q, add, n);
+	/* Of another boot only files are still the same. */
+	if (!n->same_boot)
 		return -ENOENT;
-	}
-}
-
-static void name_module(struct symtab *st, uint32_t index, const offsets *o, struct symbols *syms)
-{
-	for (size_t i = 0; i < o->n; i++) {
-		const char *name = symbols_find(syms, o->v[i], NULL);
-
-		if (name)
-			symtab_add(st, index, o->v[i], &(struct symbol){.name = name}, 1);
-	}
+	if (m->kind == MODULE_ANON && m->pid)
+		return symbols_resolve_jit(&q, add, n);
+	if (m->kind == MODULE_KERNEL)
+		rc = symbols_load_kernel(&syms);
+	else if (m->kind == MODULE_VDSO)
+		rc = load_vdso(&syms);
+	if (!rc)
+		name_by(n, syms);
+	return rc;
 }
 
 struct symtab *symbolize(const struct reader *r, char *notes, size_t notes_room)
 {
 	const char *boot = reader_meta(r, "boot_id", 0);
 	offsets *by_module = gather(r);
-	struct symtab *st = symtab_new();
+	struct naming n = {.st = symtab_new(),
+			   .until_ns = clock_mono_ns() + TOTAL_NS,
+			   .notes = notes,
+			   .room = notes_room};
 	char here[64];
-	bool same_boot;
 
 	machine_boot_id(here, sizeof(here));
-	same_boot = boot && here[0] && !strcmp(boot, here);
+	n.same_boot = boot && here[0] && !strcmp(boot, here);
 	notes[0] = '\0';
 	for (uint32_t i = 1; i <= reader_modules(r); i++) {
 		const struct module *m = reader_module(r, i);
-		struct symbols *syms = NULL;
 		int rc;
 
+		n.module = i;
+		n.o = &by_module[i];
 		if (!m || !by_module[i].n)
 			continue;
-		rc = load(m, same_boot, &syms);
-		if (!rc)
-			name_module(st, i, &by_module[i], syms);
-		else if ((rc == -ESTALE && m->kind == MODULE_FILE) || rc == -EPERM)
-			snprintf(notes, notes_room, "%s", err_msg());
-		symbols_free(syms);
+		err_clear();
+		rc = name_module(&n, m);
+		/* That there is no file, or no right to read it, is no surprise: addresses stay. */
+		if (rc == SYMBOLS_PARTLY || rc == -ESTALE || rc == -EPERM || rc == -ETIMEDOUT ||
+		    rc == -ECHILD || rc == -EBADMSG || rc == -EMSGSIZE)
+			note(&n, err_msg());
 	}
+	note_rest(&n);
 	for (uint32_t i = 0; i <= reader_modules(r); i++)
 		vec_done(&by_module[i]);
 	free(by_module);
-	return st;
+	return n.st;
 }

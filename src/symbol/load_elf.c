@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of an ELF file, by their place in the file. Lookups come as file offsets (that is
+ * The functions of an ELF file, by their place in the file. Best first: .symtab of its separate
+ * debug file, its own .symtab, .gnu_debugdata with .dynsym, .dynsym.
+ * Lookups come as file offsets (that is
  * what a mapping gives), so addresses are turned into offsets here, once: a symbol belongs to the
  * executable PT_LOAD that holds it, is cut at that segment's end, and is left out if there is none.
  */
@@ -13,8 +15,6 @@
 #include "base/err.h"
 #include "elf/elf.h"
 #include "symbol/table.h"
-
-#define BUILD_ID_ROOM 64
 
 /* Functions; and labels that somebody took the trouble to export or to give a size (assembler). */
 static bool wanted(const struct elf *e, const struct elf_symbol *sym)
@@ -39,69 +39,101 @@ static const struct elf_segment *text_of(const struct elf *e, uint64_t vaddr)
 	return NULL;
 }
 
-static void add(struct symbols *s, const struct elf *e, const struct elf_symbol *sym)
+/* The symbols of one or more tables, before they become one. */
+struct pile {
+	struct buf names;
+	VEC(struct table_sym) syms;
+};
+
+static void add(struct pile *p, uint64_t base, const struct elf *text, const struct elf *from,
+		const struct elf_symbol *sym)
 {
-	const struct elf_segment *seg = wanted(e, sym) ? text_of(e, sym->value) : NULL;
+	const struct elf_segment *seg = wanted(from, sym) ? text_of(text, sym->value) : NULL;
+	struct table_sym x;
 	uint64_t at, size;
 
 	if (!seg)
 		return;
 	at = sym->value - seg->vaddr;
 	size = sym->size < seg->filesz - at ? sym->size : seg->filesz - at;
-	table_add(s, &(struct table_sym){
-			     .begin = seg->offset + at,
-			     .end = seg->offset + at + size,
-			     .name = sym->name,
-			     .is_func = sym->type != STT_NOTYPE,
-			     .exported = sym->bind != STB_LOCAL,
-		     });
+	x = (struct table_sym){
+		.begin = seg->offset + at,
+		.end = seg->offset + at + size,
+		.name = (uint32_t)(base + sym->name),
+		.is_func = sym->type != STT_NOTYPE,
+		.exported = sym->bind != STB_LOCAL,
+	};
+	vec_push(&p->syms, x);
 }
 
-static int load_table(const struct elf *e, uint32_t type, struct symbols **ret)
+/* Addresses are those of `text`: a separate debug file has no segments that mean anything. */
+static int pile_up(struct pile *p, const struct elf *text, const struct elf *from, uint32_t type)
 {
-	struct elf_symtab t;
+	uint64_t base = p->names.len;
 	struct elf_symbol sym;
-	struct symbols *s;
-	int rc = elf_symtab_open(e, type, &t);
+	struct elf_symtab t;
+	int rc = elf_symtab_open(from, type, &t);
 
 	if (rc)
-		return rc;
-	s = table_new(&t.strings);
-	/* table_new() took the strings: what the walk needs of them is their length. */
-	t.strings.len = s->names.len;
-	while (elf_symtab_next(&t, &sym))
-		add(s, e, &sym);
-	t.strings.len = 0;
+		return rc == -ENODATA ? 0 : rc;
+	if (base + t.strings.len < UINT32_MAX) {
+		while (elf_symtab_next(&t, &sym))
+			add(p, base, text, from, &sym);
+		buf_put(&p->names, t.strings.p, t.strings.len);
+		buf_put_u8(&p->names, 0);
+	}
 	rc = t.rc;
 	elf_symtab_done(&t);
-	if (rc) {
-		symbols_free(s);
-		return rc;
-	}
-	*ret = s;
-	return 0;
+	return rc;
 }
 
-/* .dynsym only names what a library exports, and is a part of .symtab where there is one. */
-static int load(const struct elf *e, struct symbols **ret)
+/* A small symbol table that distributions leave in stripped files, compressed: all but .dynsym. */
+static void pile_up_debugdata(struct pile *p, const struct elf *e)
 {
-	struct symbols *s = NULL;
-	int rc = load_table(e, SHT_SYMTAB, &s);
+	struct buf image = {0};
+	struct elf *mini = NULL;
 
-	if (rc && rc != -ENODATA)
-		return rc;
-	if (!s || !symbols_count(s)) {
-		symbols_free(s);
-		s = NULL;
-		rc = load_table(e, SHT_DYNSYM, &s);
+	if (!debugdata_unpack(e, &image) && !elf_open_bytes(image.p, image.len, &mini))
+		(void)pile_up(p, e, mini, SHT_SYMTAB);
+	elf_free(mini);
+	buf_done(&image);
+}
+
+/* "fclose@@GLIBC_2.2.5": the version is for the linker. Names that share their tails share it too.
+ */
+static void cut_version(struct pile *p, const struct table_sym *sym)
+{
+	char *name = (char *)p->names.p + sym->name, *at = *name ? strchr(name + 1, '@') : NULL;
+
+	if (at)
+		*at = '\0';
+}
+
+int table_load(const struct elf *e, const struct elf *debug, struct symbols **ret)
+{
+	struct pile p = {0};
+	struct symbols *s;
+	int rc = debug ? pile_up(&p, e, debug, SHT_SYMTAB) : 0;
+
+	/* .dynsym only names what a library exports, and is a part of .symtab if there is one. */
+	if (!p.syms.n)
+		rc = pile_up(&p, e, e, SHT_SYMTAB);
+	if (!rc && !p.syms.n) {
+		rc = pile_up(&p, e, e, SHT_DYNSYM);
+		pile_up_debugdata(&p, e);
 	}
-	if (rc && rc != -ENODATA)
-		return rc;
-	if (!s)
-		s = table_new(&(struct buf){0});
-	table_build(s, TABLE_SIZELESS_MAX);
-	*ret = s;
-	return 0;
+	if (!rc) {
+		for (size_t i = 0; i < p.syms.n; i++)
+			cut_version(&p, &p.syms.v[i]);
+		s = table_new(&p.names);
+		for (size_t i = 0; i < p.syms.n; i++)
+			table_add(s, &p.syms.v[i]);
+		table_build(s, TABLE_SIZELESS_MAX);
+		*ret = s;
+	}
+	buf_done(&p.names);
+	vec_done(&p.syms);
+	return rc;
 }
 
 int symbols_load_image(const void *image, size_t len, struct symbols **ret)
@@ -111,55 +143,8 @@ int symbols_load_image(const void *image, size_t len, struct symbols **ret)
 
 	if (rc)
 		return rc;
-	rc = load(e, ret);
+	rc = table_load(e, NULL, ret);
 	elf_free(e);
-	return rc;
-}
-
-static int check_build_id(const struct elf *e, const uint8_t *want, size_t len)
-{
-	uint8_t have[BUILD_ID_ROOM];
-	int n;
-
-	if (!len)
-		return 0;
-	n = elf_build_id(e, have, sizeof(have));
-	if (n != (int)len || memcmp(have, want, len))
-		return err_set(-ESTALE, "the file was replaced since: its build id differs");
-	return 0;
-}
-
-static int load_path(const char *path, uint32_t pid, const uint8_t *build_id, size_t len,
-		     struct symbols **ret)
-{
-	struct elf *e = NULL;
-	int fd, rc = file_open(path, pid, &fd);
-
-	if (rc)
-		return rc;
-	rc = elf_open_fd(fd, &e);
-	rc = rc ? rc : check_build_id(e, build_id, len);
-	rc = rc ? rc : load(e, ret);
-	elf_free(e);
-	close(fd);
-	return rc ? err_add(rc, "%s", path) : 0;
-}
-
-int symbols_load_elf(const char *path, uint32_t pid, const uint8_t *build_id, size_t build_id_len,
-		     struct symbols **ret)
-{
-	int first = load_path(path, pid, build_id, build_id_len, ret), rc;
-
-	/*
-	 * The same path outside of the process's root may be another file. It may stand in if the
-	 * build id proves that it is the same, or if there is no such process any more to ask.
-	 */
-	if (!first || !pid || (first != -ESRCH && !build_id_len))
-		return first;
-	rc = load_path(path, 0, build_id, build_id_len, ret);
-	if (rc == -ENOENT && first == -ESTALE)
-		return err_set(first, "%s: the file was replaced since: its build id differs",
-			       path);
 	return rc;
 }
 

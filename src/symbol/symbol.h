@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses to names. A symbolizer holds one module's symbol table after the other, each loaded
- * once and sorted; a lookup is a binary search.
+ * Addresses to names, lines and inlined calls.
+ *
+ * Two ways. A `struct symbols` is one sorted table of functions in this process's memory: the
+ * kernel's and the vDSO's, whose bytes come from the kernel. What comes from a target's files (ELF,
+ * DWARF, perf maps) is read by a child process without any privileges, which is asked many
+ * addresses at once: symbols_resolve().
  */
 #ifndef THAW_SYMBOL_SYMBOL_H
 #define THAW_SYMBOL_SYMBOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct symbols;
 
-/*
- * The symbols of an ELF file: .symtab, else .dynsym. Lookups take offsets into the file. If
- * build_id is given (len > 0) and the file's differs, -ESTALE: the file was replaced since. path is
- * tried as it is, and below /proc/PID/root first when pid is not 0.
- */
-int symbols_load_elf(const char *path, uint32_t pid, const uint8_t *build_id, size_t build_id_len,
-		     struct symbols **ret);
-/* The same from bytes in memory (the vDSO). Lookups take offsets into these bytes. */
+/* From the bytes of an ELF file in memory (the vDSO). Lookups take offsets into these bytes. */
 int symbols_load_image(const void *image, size_t len, struct symbols **ret);
 /* The running kernel's, modules included. -EPERM with words if the addresses are hidden. */
 int symbols_load_kernel(struct symbols **ret);
@@ -30,5 +28,45 @@ size_t symbols_count(const struct symbols *s);
 
 /* The build id of an ELF file: its length, or a negative errno. */
 int symbols_build_id(const char *path, uint8_t *out, size_t room);
+
+/* One function at an address. An address inside inlined code has several, innermost first. */
+struct symbols_frame {
+	const char *name; /* never NULL */
+	const char *file; /* NULL: unknown */
+	uint32_t line;	  /* 0: unknown */
+	bool inlined;	  /* into the next one */
+};
+
+#define SYMBOLS_FRAMES_MAX 64
+
+struct symbols_query {
+	const char *path; /* as the process saw it; " (deleted)" may follow */
+	uint32_t pid;	  /* a process that maps it, or 0: below its root it is looked for first */
+	const uint8_t *build_id; /* what was mapped; a file with another one is not asked */
+	size_t build_id_len;
+	const uint64_t *offsets; /* into the file; ascending ones are answered fastest */
+	size_t n;
+	uint64_t until_ns; /* clock_mono_ns() at which to give up; 0: after a limit of its own */
+	const char *debug_dir; /* NULL: /usr/lib/debug */
+};
+
+/* The offsets numbered first .. first + count - 1 all have these n frames. Valid for the call. */
+typedef void symbols_fn(void *ctx, size_t first, size_t count, const struct symbols_frame *frames,
+			size_t n);
+
+/* Puts offsets in order, each once; returns how many remain. */
+size_t symbols_order_offsets(uint64_t *offsets, size_t n);
+
+/* Something was found, but not all that is there to be found; err_msg() says what is missing. */
+#define SYMBOLS_PARTLY 1
+
+/*
+ * The names of an ELF file, with lines and inlined calls where there is debug information. Returns
+ * 0, SYMBOLS_PARTLY, or a negative errno: -ESTALE when the file was replaced since, -ENOENT when
+ * there is none.
+ */
+int symbols_resolve(const struct symbols_query *q, symbols_fn *fn, void *ctx);
+/* The names of code that process `pid` made itself, from its perf map. Offsets are addresses. */
+int symbols_resolve_jit(const struct symbols_query *q, symbols_fn *fn, void *ctx);
 
 #endif

@@ -48,11 +48,6 @@ void table_add(struct symbols *s, const struct table_sym *sym)
 	vec_push(&s->syms, *sym);
 }
 
-static const char *name_of(const struct symbols *s, const struct table_sym *sym)
-{
-	return (const char *)s->names.p + sym->name;
-}
-
 /* Negative if a is the better name. */
 static int compare_names(const char *a, const char *b)
 {
@@ -73,7 +68,7 @@ static bool better(const struct symbols *s, const struct table_sym *a, const str
 		return a->is_func;
 	if (a->exported != b->exported)
 		return a->exported;
-	return compare_names(name_of(s, a), name_of(s, b)) < 0;
+	return compare_names(table_name(s, a), table_name(s, b)) < 0;
 }
 
 static int by_begin(const void *va, const void *vb)
@@ -128,47 +123,15 @@ static void settle_labels(struct symbols *s, uint64_t sizeless_max)
 	s->syms.n = kept;
 }
 
-static void emit(struct symbols *s, uint64_t begin, uint64_t end, uint32_t sym)
-{
-	struct table_range r = {.begin = begin, .end = end, .sym = sym};
-
-	if (begin < end)
-		vec_push(&s->ranges, r);
-}
-
-/* `open` holds the symbols that began before `at` and may not have ended, the last one on top. */
-static void flatten(struct symbols *s)
-{
-	VEC(uint32_t) open = {0};
-	uint64_t at = 0;
-
-	for (size_t i = 0; i <= s->syms.n; i++) {
-		uint64_t next = i < s->syms.n ? s->syms.v[i].begin : UINT64_MAX;
-
-		while (open.n) {
-			uint32_t top = open.v[open.n - 1];
-			uint64_t end = s->syms.v[top].end;
-
-			emit(s, at, end < next ? end : next, top);
-			if (end > next)
-				break;
-			at = end > at ? end : at;
-			open.n--;
-		}
-		at = next;
-		if (i < s->syms.n)
-			vec_push(&open, (uint32_t)i);
-	}
-	vec_done(&open);
-}
-
 void table_build(struct symbols *s, uint64_t sizeless_max)
 {
 	if (s->syms.n)
 		qsort(s->syms.v, s->syms.n, sizeof(*s->syms.v), by_begin);
 	merge_aliases(s);
 	settle_labels(s, sizeless_max);
-	flatten(s);
+	for (size_t i = 0; i < s->syms.n; i++)
+		ranges_add(&s->ranges, s->syms.v[i].begin, s->syms.v[i].end, (uint32_t)i);
+	ranges_build(&s->ranges);
 }
 
 void symbols_free(struct symbols *s)
@@ -177,7 +140,7 @@ void symbols_free(struct symbols *s)
 		return;
 	buf_done(&s->names);
 	vec_done(&s->syms);
-	vec_done(&s->ranges);
+	ranges_done(&s->ranges);
 	free(s);
 }
 
@@ -186,21 +149,29 @@ size_t symbols_count(const struct symbols *s)
 	return s->syms.n;
 }
 
+const struct table_sym *table_find(const struct symbols *s, uint64_t offset, uint64_t *ret_end)
+{
+	const struct range *r = ranges_find(&s->ranges, offset, ret_end);
+
+	if (!r)
+		return NULL;
+	if (ret_end)
+		*ret_end = r->end;
+	return &s->syms.v[r->id];
+}
+
+const char *table_name(const struct symbols *s, const struct table_sym *sym)
+{
+	return (const char *)s->names.p + sym->name;
+}
+
 const char *symbols_find(const struct symbols *s, uint64_t offset, uint64_t *ret_distance)
 {
-	size_t lo = 0, hi = s->ranges.n;
+	const struct table_sym *sym = table_find(s, offset, NULL);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->ranges.v[mid].end <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == s->ranges.n || offset < s->ranges.v[lo].begin)
+	if (!sym)
 		return NULL;
 	if (ret_distance)
-		*ret_distance = offset - s->syms.v[s->ranges.v[lo].sym].begin;
-	return name_of(s, &s->syms.v[s->ranges.v[lo].sym]);
+		*ret_distance = offset - sym->begin;
+	return table_name(s, sym);
 }

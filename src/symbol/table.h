@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "symbol/ranges.h"
 
 /* A symbol without a size names what follows it up to the next symbol, but no more than this. */
 #define TABLE_SIZELESS_MAX 4096u
@@ -28,15 +29,10 @@ struct table_sym {
 	bool exported; /* global or weak */
 };
 
-struct table_range {
-	uint64_t begin, end;
-	uint32_t sym;
-};
-
 struct symbols {
 	struct buf names; /* terminated, without control characters */
 	VEC(struct table_sym) syms;
-	VEC(struct table_range) ranges; /* sorted, disjoint */
+	struct ranges ranges; /* ids are indexes into syms */
 };
 
 /* Takes the names over (and leaves an empty buffer). Every offset given later must lie within. */
@@ -44,6 +40,17 @@ struct symbols *table_new(struct buf *names);
 void table_add(struct symbols *s, const struct table_sym *sym);
 /* sizeless_max: how far a symbol without a size may reach. */
 void table_build(struct symbols *s, uint64_t sizeless_max);
+
+/* The symbol at the offset, or NULL; *ret_end is up to where that answer holds. */
+const struct table_sym *table_find(const struct symbols *s, uint64_t offset, uint64_t *ret_end);
+const char *table_name(const struct symbols *s, const struct table_sym *sym);
+
+struct elf;
+
+/* The symbols of an ELF file and of its separate debug file, if it has one. */
+int table_load(const struct elf *e, const struct elf *debug, struct symbols **ret);
+/* The file inside .gnu_debugdata; see debugdata.c. */
+int debugdata_unpack(const struct elf *e, struct buf *ret);
 
 /* Kernel symbols from the text of /proc/kallsyms, which becomes the table's. */
 int kallsyms_parse(struct buf *text, struct symbols **ret);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "symbol/answer.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "symbol/table.h"
+
+enum { TAG_STRING = 1, TAG_RUN = 2, TAG_END = 3 };
+
+#define FLUSH_BYTES (256u << 10)
+
+/* ---- the child's side ---- */
+
+void answer_init(struct answer *a, int fd)
+{
+	*a = (struct answer){.fd = fd};
+}
+
+/* If nobody reads any more, there is nothing left to do. */
+static void flush(struct answer *a)
+{
+	for (size_t done = 0; done < a->out.len;) {
+		ssize_t n = write(a->fd, a->out.p + done, a->out.len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			_exit(1);
+		done += (size_t)n;
+	}
+	buf_clear(&a->out);
+}
+
+uint32_t answer_string(struct answer *a, const char *s)
+{
+	size_t len = s ? strnlen(s, TABLE_NAME_MAX - 1) : 0;
+	uint64_t *slot;
+	bool fresh;
+
+	if (!len)
+		return 0;
+	slot = map_put(&a->known, map_hash_bytes(s, len), &fresh);
+	if (!fresh) {
+		const char *old = (const char *)a->kept.p + a->at.v[*slot - 1];
+
+		if (!strncmp(old, s, len) && !old[len])
+			return (uint32_t)*slot;
+	}
+	vec_push(&a->at, a->kept.len);
+	buf_put(&a->kept, s, len);
+	buf_put_u8(&a->kept, 0);
+	*slot = a->at.n;
+	buf_put_u8(&a->out, TAG_STRING);
+	buf_put_varint(&a->out, len + 1);
+	buf_put(&a->out, s, len);
+	buf_put_u8(&a->out, 0);
+	return (uint32_t)a->at.n;
+}
+
+void answer_run(struct answer *a, size_t first, size_t count, const struct answer_frame *frames,
+		size_t n)
+{
+	buf_put_u8(&a->out, TAG_RUN);
+	buf_put_varint(&a->out, first - a->next);
+	buf_put_varint(&a->out, count);
+	buf_put_varint(&a->out, n);
+	for (size_t i = 0; i < n; i++) {
+		buf_put_varint(&a->out, frames[i].name);
+		buf_put_varint(&a->out, frames[i].file);
+		buf_put_varint(&a->out, frames[i].line);
+	}
+	a->next = first + count;
+	if (a->out.len >= FLUSH_BYTES)
+		flush(a);
+}
+
+int answer_end(struct answer *a)
+{
+	buf_put_u8(&a->out, TAG_END);
+	flush(a);
+	buf_done(&a->out);
+	buf_done(&a->kept);
+	vec_done(&a->at);
+	map_done(&a->known);
+	return 0;
+}
+
+/* ---- the parent's side ---- */
+
+typedef VEC(char *) strings;
+
+/* Names go to terminals: an escape sequence must not get there. */
+static void take_string(struct cursor *c, strings *s)
+{
+	uint64_t len = cur_varint(c);
+	char *p = len && len <= TABLE_NAME_MAX ? (char *)cur_bytes(c, (size_t)len) : NULL;
+
+	if (!p || p[len - 1]) {
+		c->bad = true;
+		return;
+	}
+	for (size_t i = 0; i + 1 < len; i++)
+		if ((unsigned char)p[i] < 0x20 || p[i] == 0x7f)
+			p[i] = '?';
+	vec_push(s, p);
+}
+
+static const char *string_of(const strings *s, uint64_t number)
+{
+	return number && number <= s->n ? s->v[number - 1] : NULL;
+}
+
+static void take_frame(struct cursor *c, const strings *s, struct symbols_frame *ret)
+{
+	uint64_t name = cur_varint(c), file = cur_varint(c), line = cur_varint(c);
+
+	*ret = (struct symbols_frame){
+		.name = string_of(s, name), .file = string_of(s, file), .line = (uint32_t)line};
+	if (!ret->name || (file && !ret->file) || line > UINT32_MAX)
+		c->bad = true;
+}
+
+static void take_run(struct cursor *c, const strings *s, size_t n, size_t *next, symbols_fn *fn,
+		     void *ctx)
+{
+	uint64_t skip = cur_varint(c), count = cur_varint(c), n_frames = cur_varint(c);
+	struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+
+	if (skip > n - *next || !count || count > n - *next - skip || !n_frames ||
+	    n_frames > SYMBOLS_FRAMES_MAX) {
+		c->bad = true;
+		return;
+	}
+	for (size_t i = 0; i < n_frames && cur_ok(c); i++) {
+		take_frame(c, s, &frames[i]);
+		frames[i].inlined = i + 1 < n_frames;
+	}
+	if (!cur_ok(c))
+		return;
+	fn(ctx, *next + (size_t)skip, (size_t)count, frames, (size_t)n_frames);
+	*next += (size_t)(skip + count);
+}
+
+int answer_parse(struct buf *bytes, size_t n, symbols_fn *fn, void *ctx)
+{
+	struct cursor c = cur_init(bytes->p, bytes->len);
+	strings s = {0};
+	size_t next = 0;
+	bool ended = false;
+
+	while (!cur_end(&c) && !ended) {
+		switch (cur_u8(&c)) {
+		case TAG_STRING:
+			take_string(&c, &s);
+			break;
+		case TAG_RUN:
+			take_run(&c, &s, n, &next, fn, ctx);
+			break;
+		case TAG_END:
+			ended = true;
+			break;
+		default:
+			c.bad = true;
+		}
+	}
+	vec_done(&s);
+	if (!ended || !cur_ok(&c) || !cur_end(&c))
+		return err_set(-EBADMSG, "the answer is damaged or incomplete");
+	return 0;
+}

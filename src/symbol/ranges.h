@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranges of addresses that may overlap become disjoint ones, once, so that a lookup is a binary
+ * search. Where two overlap, the one that begins last wins, and behind its end the other goes on;
+ * of two that begin together, the one that was added last. Private to symbol/.
+ */
+#ifndef THAW_SYMBOL_RANGES_H
+#define THAW_SYMBOL_RANGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct range {
+	uint64_t begin, end;
+	uint32_t id;
+	uint32_t order; /* of adding: breaks ties */
+};
+
+struct ranges {
+	VEC(struct range) in;
+	VEC(struct range) out; /* sorted, disjoint */
+};
+
+void ranges_add(struct ranges *r, uint64_t begin, uint64_t end, uint32_t id);
+void ranges_build(struct ranges *r);
+/* The range that holds the address, or NULL; *ret_next is then where the next one begins. */
+const struct range *ranges_find(const struct ranges *r, uint64_t at, uint64_t *ret_next);
+void ranges_done(struct ranges *r);
+
+#endif

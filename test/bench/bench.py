@@ -11,7 +11,9 @@ import document
 import goals
 import measures
 import proc
+import stacks
 
+ALL = {**measures.ALL, **stacks.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -19,12 +21,14 @@ class Setting:
     """What all measurements share."""
 
     def __init__(self, build):
+        self.build = build
         self.thaw = os.path.join(build, "thaw")
         self.workload = os.path.join(build, "workload", "workload")
         self.has_thaw = os.access(self.thaw, os.X_OK)
         self.cpus = len(os.sched_getaffinity(0))
         self.quick = bool(os.environ.get("BENCH_QUICK"))
-        self.long = int(os.environ.get("BENCH_LONG") or self.pick(60, 10))
+        self.only = os.environ.get("BENCH_ONLY", "")
+        self.long = int(os.environ.get("BENCH_LONG") or self.pick(60, 5))
         self.keep = None  # what c leaves for f
         self.start = time.monotonic()
         # Beside the build: on a disk, where recordings of hundreds of megabytes have room.
@@ -47,7 +51,9 @@ def measure(setting, letters):
     tables, failed = [], []
     for letter in letters:
         try:
-            tables.append(measures.ALL[letter](setting))
+            tables.append(ALL[letter](setting))
+        except proc.Skipped as e:
+            setting.say(f"{letter}: left out: {e}")
         except proc.Failed as e:
             failed.append(f"{letter}: {e}")
             setting.say(f"{letter}: could not run: {e}")
@@ -58,7 +64,7 @@ def main(argv):
     """Exit status 0 unless something could not run."""
     build = os.path.abspath(argv[1])
     only = os.environ.get("BENCH_ONLY", "")
-    letters = [x for x in measures.ALL if not only or x in only]
+    letters = [x for x in ALL if not only or x in only]
     if not os.access(os.path.join(build, "workload", "workload"), os.X_OK):
         print("bench: the workloads are not built: make workloads", file=sys.stderr)
         return 1

@@ -64,6 +64,10 @@ CAVEATS = """## How to read this
   it; what thaw costs when it takes them all is not measured here.
 - Except in the worst case, recorders run at raised priority, so that a busy machine does not turn
   into lost events; what each one lost is in the tables. A recorder that loses events does less.
+- Of whole stacks: the programs here are built without frame pointers, as most are. perf record -g
+  follows frame pointers only, and its samples cost little because it finds next to nothing;
+  --call-graph dwarf copies 8 KiB of stack to the file and leaves the walk, which is not measured
+  here, to whoever reads it; thaw walks in the kernel and keeps each stack once.
 - perf runs with -B: it then reads no build ids at its end (perf 6.1 aborts over some programs'),
   which saves it time and memory. By default it costs more than is said here.
 - offcputime and bpftrace add up in the kernel and write no file: they have no row in the tables

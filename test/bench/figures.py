@@ -23,6 +23,8 @@ def number(x):
 
 def ratio(x):
     """Two digits are all that such a measurement holds."""
+    if 0 < x < 0.1:
+        return f"{x:.2g}"
     return f"{x:.2f}" if x < 10 else f"{x:.0f}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The measurements, a to f. Each takes the setting and returns a Table.
+"""The measurements, a to f (stacks.py has the others). Each takes the setting, returns a Table.
 
 Where there are rounds, each tool has its turn in every one and the order rotates, so that what
 the machine does besides (this is seldom a quiet one) falls on all of them alike.
@@ -93,10 +93,8 @@ def switch_cost(setting):
     return t
 
 
-def sampling(setting):
-    """b: what a program that only computes loses to sampling."""
-    keys = present(setting, ["thaw999", "perf999"])
-    load = [setting.workload, "spin", str(setting.cpus), "0.5"]
+def work_rates(setting, letter, keys, load, rounds):
+    """Burns per nanosecond of CPU time with each recorder, and None: with nothing; in rounds."""
     rates = {k: [] for k in [None] + keys}
 
     def rate():
@@ -113,25 +111,41 @@ def sampling(setting):
         r.discard()
         return got
 
-    for i in range(setting.pick(11, 3)):
+    for i in range(rounds):
         for key in rotated([None] + keys, i):
             rates[key].append(one(key))
-        setting.say(f"b {i}: " + ", ".join(f"{k or 'nothing'} {v[-1] * 1e6:.1f} burns/ms"
-                                           for k, v in rates.items()))
+        setting.say(f"{letter} {i}: " + ", ".join(f"{k or 'nothing'} {v[-1] * 1e6:.1f} burns/ms"
+                                                  for k, v in rates.items()))
+    return rates
 
+
+def slowdowns(rates, key):
+    """One a round, against the same round's run without a recorder; of None: the noise."""
+    if key is None:
+        still = median(rates[None])
+        return [1 - b / still for b in rates[None]]
+    return [1 - a / b for a, b in zip(rates[key], rates[None])]
+
+
+NOISE = "A difference smaller than the spread of 'nothing' is not a difference."
+
+
+def sampling(setting):
+    """b: what a program that only computes loses to sampling."""
+    keys = present(setting, ["thaw999", "perf999"])
+    load = [setting.workload, "spin", str(setting.cpus), "0.5"]
+    rates = work_rates(setting, "b", keys, load, setting.pick(5, 2))
     t = Table("Slowdown of a CPU-bound program at 999 samples a second",
               "One spinning thread a CPU; work done per CPU second (time that the hypervisor took "
               f"away is not in it), the best of three half seconds, in {len(rates[None])} rounds; "
               "each round against its own untraced run.",
               ["recorder", "slowdown, median", "spread"])
-    base = rates[None]
-    still = median(base)
-    t.add("nothing (its own spread)", "", spread([1 - b / still for b in base], percent))
+    t.add("nothing (its own spread)", "", spread(slowdowns(rates, None), percent))
     for k in keys:
-        slow = [1 - a / b for a, b in zip(rates[k], base)]
+        slow = slowdowns(rates, k)
         t.add(recorders.name(k), percent(median(slow)), spread(slow, percent))
         t.values[f"slow.{k}"] = median(slow)
-    t.notes.append("A difference smaller than the spread of 'nothing' is not a difference.")
+    t.notes.append(NOISE)
     return t
 
 
@@ -151,17 +165,31 @@ def undisturbed(setting, key, load, patience):
         patience -= 1
 
 
+def keep_quietest(setting, made):
+    """Of each round's {key: (path, switches, others)}, f gets the least disturbed round's."""
+    def worst(kept):
+        return max(others for _, _, others in kept.values())
+
+    drop = setting.keep or {}
+    if drop and worst(drop) <= worst(made):
+        drop = made
+    else:
+        setting.keep = made
+    for path, _, _ in drop.values():
+        recorders.remove(path)
+
+
 def file_size(setting):
-    """c: bytes on the disk; leaves the last recordings for f."""
+    """c: bytes on the disk; leaves the recordings of the quietest round for f."""
     keys = present(setting, ["thaw", "sched", "switchg"])
     length = setting.pick(10, 4)
     load = [setting.workload, "mixed", str(length)]
     sizes = {k: [] for k in keys}
     rounds = setting.pick(3, 1)
     patience = 2 * rounds
-    setting.keep = {}
 
     for i in range(rounds):
+        made = {}
         for key in rotated(keys, i):
             r, switches, others, patience = undisturbed(setting, key, load, patience)
             recorded, lost = r.counts(switches)
@@ -169,9 +197,10 @@ def file_size(setting):
                                share_lost((recorded, lost)), others))
             setting.say(f"c {i}: {key} {sizes[key][-1][0]:.1f} bytes/switch, {switches} switches, "
                         f"{lost} lost, others made {percent(others)}")
-            if i == rounds - 1 and key != "switchg":
-                setting.keep[key] = (r.keep(), recorded)
+            if key != "switchg":
+                made[key] = (r.keep(i), recorded, others)
             r.discard()
+        keep_quietest(setting, made)
 
     t = Table("Bytes on the disk per context switch",
               f"The mixed load (spinner, sleepers, pipes, condition variables, disk) for {length} "
@@ -194,7 +223,8 @@ def saturate(setting, key, load, session):
     """One run of d: (switches, recorded, lost, bytes)."""
     r, switches = recording(key, setting, lambda: switches_of(load, setting, session),
                             first=False, session=session)
-    recorded, lost = r.counts(switches)
+    # What is missing without a word is a result here.
+    recorded, lost = r.counts(switches, least=0.01)
     size = r.size()
     r.discard()
     recorders.settle()
@@ -204,13 +234,16 @@ def saturate(setting, key, load, session):
 def saturation(setting):
     """d: every CPU switches as fast as it can, and nothing may get lost."""
     keys = present(setting, ["thaw", "sched"])
+    # Shorter ones would fit into the queues between thaw's threads, whoever starves.
     length = setting.pick(10, 3)
     load = [setting.workload, "pingpong2", "--seconds", str(length)]
     t = Table("The worst case: every CPU switches as fast as it can",
               f"A pair of processes on every CPU hands a byte to and fro for {length} s, while "
-              "thaw records with its defaults, sampling included, at normal priority: it competes "
-              "with the load for the CPUs. How it fares depends on whether the two share a session "
-              "(one terminal): the kernel groups tasks by session when it shares out the CPUs. "
+              "thaw records with its defaults, sampling included. Recorders are started at normal "
+              "priority and compete with the load for the CPUs; the one of thaw's threads that "
+              "empties the rings goes first by itself. How a recorder fares depends on whether it "
+              "shares a session (one terminal) with the load: the kernel groups tasks by session "
+              "when it shares out the CPUs. "
               "Switches by the machine's count. Lost: what the recorder says that it lost (thaw: "
               "events of all kinds; perf: switches). Missing: by how much the switches in the file "
               "fall short of the machine's count.",
@@ -272,7 +305,7 @@ def collector(setting):
         r, series, switches = watch([setting.workload, "mixed", str(setting.long)], key, setting)
         counts = r.counts(switches)
         u = r.child.rusage
-        cpu = u.ru_utime + u.ru_stime
+        cpu = r.child.cpu()
         points = [series[min(len(series) - 1, int(len(series) * x))] for x in (0.1, 0.5, 1.0)]
         setting.say(f"e: {key} {cpu:.2f} s, {points[-1]:.1f} MiB at the end")
         t.add(recorders.name(key), percent(cpu / setting.long),
@@ -281,15 +314,23 @@ def collector(setting):
               f"{u.ru_maxrss / 1024:.1f} MiB")
         t.values[f"growth.{key}"] = points[2] - points[1]
         t.values[f"cpu.{key}"] = cpu / setting.long
+        t.notes += unwind_notes(r)
         r.discard()
     return t
+
+
+def unwind_notes(recorder):
+    """The collector's part in the stacks of a recording, in its own words: a line, or none."""
+    facts = recorder.unwind_facts()
+    words = ", ".join(f"{k[len('unwind_'):]} {v}" for k, v in facts.items())
+    return [f"{recorders.name(recorder.key)}, stacks and tables: {words}."] if words else []
 
 
 def report_time(setting):
     """f: from the file to an answer."""
     if setting.keep is None:
         file_size(setting)
-    if "sched" not in setting.keep:
+    if not setting.keep or "sched" not in setting.keep:
         raise proc.Failed("the recordings of c are not there")
     jobs = {}
     if "thaw" in setting.keep:
@@ -300,22 +341,29 @@ def report_time(setting):
     jobs["summary"] = ("perf sched timehist -s", timehist + ["-s"], "sched")
     jobs["timehist"] = ("perf sched timehist", timehist, "sched")
     times = {k: [] for k in jobs}
-    for i in range(setting.pick(5, 2)):
+    for i in range(setting.pick(7, 3)):
         for key in rotated(list(jobs), i):
             child, _ = proc.run(jobs[key][1], setting.dir)
-            times[key].append(child.wall)
-        setting.say(f"f {i}: " + ", ".join(f"{k} {v[-1]:.2f} s" for k, v in times.items()))
+            times[key].append((child.cpu(), child.wall))
+        setting.say(f"f {i}: " + ", ".join(f"{k} {v[-1][0]:.2f} s" for k, v in times.items()))
 
     t = Table("From the file to an answer",
-              "The recordings of the mixed load from above, read from the page cache; wall time, "
-              "output to a file. The recordings do not hold the same number of switches: compare "
-              "the time per switch.",
-              ["command", "median", "spread", "ns per switch", "times thaw's"])
-    mid = {k: median(v) for k, v in times.items()}
-    per = {k: mid[k] * 1e9 / setting.keep[jobs[k][2]][1] for k in jobs}
-    for key, (words, _, _) in jobs.items():
+              "The recordings of the mixed load from above, of the round that others disturbed "
+              "least, read from the page cache; output to a file; medians of "
+              f"{len(times['summary'])} rounds. CPU: user and system time, which is what counts "
+              "here: wall time has in it what the machine did besides. The recordings do not hold "
+              "the same number of switches: compare the CPU time per switch. Others: the share of "
+              "the switches that other programs made.",
+              ["command", "CPU", "spread", "wall", "spread of wall", "others",
+               "CPU ns per switch", "times thaw's"])
+    cpu = {k: [x[0] for x in v] for k, v in times.items()}
+    wall = {k: [x[1] for x in v] for k, v in times.items()}
+    per = {k: median(cpu[k]) * 1e9 / setting.keep[jobs[k][2]][1] for k in jobs}
+    for key, (words, _, of) in jobs.items():
         times_thaw = ratio(per[key] / per["thaw"]) if "thaw" in per and key != "thaw" else ""
-        t.add(words, seconds(mid[key]), spread(times[key], seconds), number(per[key]), times_thaw)
+        t.add(words, seconds(median(cpu[key])), spread(cpu[key], seconds),
+              seconds(median(wall[key])), spread(wall[key], seconds),
+              percent(setting.keep[of][2]), number(per[key]), times_thaw)
     t.values = {f"report.{k}": v for k, v in per.items()}
     return t
 

@@ -31,6 +31,10 @@ class Failed(Exception):
     """Something could not run; the message says what and why."""
 
 
+class Skipped(Exception):
+    """Something is not there to be measured; the message says what."""
+
+
 class Child:
     """A process, by default in a session of its own. Once it has ended: status, rusage, wall.
 
@@ -85,6 +89,10 @@ class Child:
             if self.wait(patience):
                 return
         raise Failed(f"{self.argv[0]} does not end")
+
+    def cpu(self):
+        """User and system time. Once it has ended."""
+        return self.rusage.ru_utime + self.rusage.ru_stime
 
     def words(self):
         """The last lines that it wrote to stderr."""

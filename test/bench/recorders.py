@@ -63,6 +63,12 @@ TABLE = {
                  "{out}"],
         "settle": 1.5, "file": True,
     },
+    "dwarf999": {
+        "name": "perf record -B -e cpu-clock -a --call-graph dwarf -F 999",
+        "argv": ["perf", "record", "-B", "-e", "cpu-clock", "-a", "--call-graph", "dwarf", "-F",
+                 "999", "-o", "{out}"],
+        "settle": 1.5, "file": True,
+    },
     "offcputime": {
         "name": "offcputime (libbpf-tools)",
         "argv": ["offcputime"],
@@ -124,10 +130,11 @@ class Recorder:
         except OSError as e:
             raise proc.Failed(f"{name(self.key)} wrote nothing: {self.child.words()}") from e
 
-    def counts(self, switches):
+    def counts(self, switches, least=0.9):
         """(recorded, lost) of the machine's so many switches, by the recorder's own account.
 
-        None when it keeps no account. A recorder that was not recording is fast: see that it was.
+        None when it keeps no account. A recorder that was not recording is fast: see that it was,
+        and that it accounts for at least such a share of the switches.
         """
         if not self.row["file"]:
             with open(self.printed, encoding="utf-8", errors="replace") as f:
@@ -135,20 +142,51 @@ class Recorder:
                     raise proc.Failed(f"{name(self.key)} has not seen the load")
             return None
         if self.key.startswith("thaw"):
-            info = proc.run_json([self.thaw, "info", self.out, "--json"], self.directory)
-            report = proc.run_json([self.thaw, "report", self.out, "--json"], self.directory)
-            recorded = info["events_by_kind"]["switch"]
-            lost = report["losses"]["events"]
+            recorded = self.thaws("info")["events_by_kind"]["switch"]
+            lost = self.thaws("report")["losses"]["events"]
         else:
-            recorded, lost = perf_counts(self.out, self.directory)
-        if recorded + lost < 0.9 * switches:
+            recorded, lost = perf_counts(self.out, "sched:sched_switch", self.directory)
+        if recorded + lost < least * switches:
             raise proc.Failed(f"{name(self.key)}: {recorded} of {switches} switches, {lost} lost; "
                               "was it recording?")
         return recorded, lost
 
-    def keep(self):
+    def thaws(self, verb):
+        """What thaw itself says of its recording."""
+        return proc.run_json([self.thaw, verb, self.out, "--json"], self.directory)
+
+    def samples(self):
+        """(recorded, lost) samples, by the recorder's own account."""
+        if self.key.startswith("thaw"):
+            return (self.thaws("info")["events_by_kind"].get("sample", 0),
+                    self.thaws("report")["losses"]["samples"])
+        return perf_counts(self.out, "cpu-clock", self.directory)
+
+    def found(self, thread, function):
+        """Of the samples of the threads so named, the share with the function in the stack.
+
+        None when there is none to be read.
+        """
+        if self.key.startswith("thaw"):
+            stacks = collapsed_stacks(self.thaw, self.out, thread, self.directory)
+        else:
+            stacks = perf_stacks(self.out, thread, self.directory)
+        total = with_it = 0
+        for names, count in stacks:
+            total += count
+            with_it += count if function in names else 0
+        return with_it / total if total else None
+
+    def unwind_facts(self):
+        """What the collector counted of its part in the stacks; nothing where it does not."""
+        if not self.key.startswith("thaw"):
+            return {}
+        facts = self.thaws("info").get("facts", [])
+        return {f["key"]: f["value"] for f in facts if f["key"].startswith("unwind_")}
+
+    def keep(self, tag):
         """Puts the recording where the next one of its kind does not overwrite it."""
-        path = os.path.join(self.directory, f"kept-{self.key}.data")
+        path = os.path.join(self.directory, f"kept-{tag}-{self.key}.data")
         os.replace(self.out, path)
         return path
 
@@ -174,14 +212,36 @@ def recording(key, setting, work, first=True, session=True):
     raise AssertionError("not reached")
 
 
-def perf_counts(path, directory):
-    """(recorded, lost) switches, by perf's own count."""
+def collapsed_stacks(thaw, path, thread, directory):
+    """(function names, samples) of a recording of thaw's."""
+    _, out = proc.run([thaw, "export", "-f", "collapsed", "--thread", thread, path], directory)
+    with open(out, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            names, _, count = line.rpartition(" ")
+            yield set(names.split(";")), int(count)
+
+
+def perf_stacks(path, thread, directory):
+    """The same of one of perf's. perf 6.1 aborts over some programs: up to there it is right."""
+    out = os.path.join(directory, "script.out")
+    child = proc.Child(["perf", "script", "-i", path, "--comm", thread, "--no-inline", "-F",
+                        "comm,ip,sym"], out, os.path.join(directory, "script.err"))
+    if not child.wait(120):
+        child.finish(5)
+    with open(out, encoding="utf-8", errors="replace") as f:
+        blocks = f.read().split("\n\n")
+    for block in blocks[:-1]:
+        yield {line.split()[1] for line in block.splitlines() if len(line.split()) > 1}, 1
+
+
+def perf_counts(path, event, directory):
+    """(recorded, lost) of an event, by perf's own count."""
     _, out = proc.run(["perf", "report", "-i", path, "--stats"], directory)
     ours, counts = False, {"SAMPLE": 0, "LOST_SAMPLES": 0}
     with open(out, encoding="utf-8", errors="replace") as f:
         for line in f:
             if line.rstrip().endswith("stats:"):
-                ours = line.startswith("sched:sched_switch")
+                ours = line.startswith(event)
             elif ours and line.split() and line.split()[0] in counts:
                 counts[line.split()[0]] = int(line.split()[-1])
     return counts["SAMPLE"], counts["LOST_SAMPLES"]

@@ -19,21 +19,18 @@
 #include "base/mem.h"
 #include "wire/probe.h"
 #include "wire/ring.h"
+#include "wire/unwind.h"
 #include "thaw.skel.h"
 
 /* The kernel functions behind the helpers of the design; none of them can wait. */
 static const char *const allowed[] = {
-	"bpf_ktime_get_ns",
-	"bpf_get_smp_processor_id",
-	"bpf_get_current_pid_tgid",
-	"bpf_get_current_task_btf",
-	"bpf_probe_read_kernel",
-	"bpf_probe_read_kernel_str",
-	"bpf_get_stack_raw_tp",
-	"bpf_get_stack_pe",
-	"bpf_get_task_stack",
-	"array_map_lookup_elem",
-	"percpu_array_map_lookup_elem",
+	"bpf_ktime_get_ns",	    "bpf_get_smp_processor_id",
+	"bpf_get_current_pid_tgid", "bpf_get_current_task_btf",
+	"bpf_probe_read_kernel",    "bpf_probe_read_kernel_str",
+	"bpf_get_stack_raw_tp",	    "bpf_get_stack_pe",
+	"bpf_get_task_stack",	    "bpf_probe_read_user",
+	"bpf_task_pt_regs",	    "bpf_loop",
+	"array_map_lookup_elem",    "percpu_array_map_lookup_elem",
 };
 
 static const struct {
@@ -188,8 +185,8 @@ static void check_program(struct bpf_program *prog, uint64_t base)
 	printf("ok allowlist %s (%zu instructions, %u maps)\n", name, n, info.nr_map_ids);
 }
 
-/* `exit_tp`: this kernel takes the stacks of waits at sched_exit_tp, or must do without. */
-static void check_variant(bool exit_tp, bool has_exit_tp, uint64_t base)
+/* With sched_exit_tp or without; walking by tables, or by frame pointers. */
+static void check_variant(bool exit_tp, bool tables, bool has_exit_tp, uint64_t base)
 {
 	struct thaw_bpf *s = thaw_bpf__open();
 	struct bpf_program *prog;
@@ -197,6 +194,11 @@ static void check_variant(bool exit_tp, bool has_exit_tp, uint64_t base)
 
 	s->rodata->ring_size = ring_bytes;
 	s->rodata->waits_at_exit_tp = exit_tp;
+	s->rodata->unwind_tables = tables;
+	bpf_map__set_value_size(s->maps.unwind_rules, sizeof(struct unwind_rule) * UNWIND_RULES);
+	bpf_map__set_value_size(s->maps.unwind_spaces, sizeof(struct unwind_space) * UNWIND_SPACES);
+	bpf_map__set_value_size(s->maps.unwind_objects,
+				sizeof(struct unwind_object) * UNWIND_OBJECTS);
 	s->rodata->cgroup_id = 1;
 	s->rodata->preempt_count_off = 8;
 	s->rodata->runqueues_off = 16;
@@ -231,9 +233,10 @@ int main(void)
 	if (!getenv("THAW_TEST_VERBOSE"))
 		libbpf_set_print(quiet);
 	has_exit_tp = addr_of("__traceiter_sched_exit_tp") != 0;
-	check_variant(false, has_exit_tp, base);
+	check_variant(false, true, has_exit_tp, base);
+	check_variant(false, false, has_exit_tp, base);
 	if (has_exit_tp)
-		check_variant(true, has_exit_tp, base);
+		check_variant(true, true, has_exit_tp, base);
 	free(ksyms);
 	return failures != 0;
 }

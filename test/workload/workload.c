@@ -601,18 +601,25 @@ static void *chain_main(void *arg)
 static void case_chain(const struct args *a)
 {
 	const char *how = arg_str(a, "how");
-	struct chain c = {.truth = truth_room(1), .length_ns = arg_seconds(a)};
-	pthread_t thread;
+	size_t n = arg_count(a, "threads");
+	struct truth *truths = truth_room(n);
+	struct chain *c = calloc(n + 1, sizeof(*c));
+	pthread_t *threads = calloc(n + 1, sizeof(*threads));
+	leaf_fn *leaf = strcmp(how, "spin") ? chain_sleep : chain_spin;
 
-	if (!strcmp(how, "spin"))
-		c.leaf = chain_spin;
-	else if (!strcmp(how, "sleep"))
-		c.leaf = chain_sleep;
-	else
+	if (leaf == chain_sleep && strcmp(how, "sleep"))
 		die("how: spin or sleep, not '%s'", how);
-	thread_start(&thread, chain_main, &c);
-	pthread_join(thread, NULL);
+	if (!n || !c || !threads)
+		die("cannot run %zu chains", n);
+	for (size_t i = 0; i < n; i++) {
+		c[i] = (struct chain){&truths[i], leaf, arg_seconds(a)};
+		thread_start(&threads[i], chain_main, &c[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
 	fact(&run.facts, "depth", 12);
+	free(threads);
+	free(c);
 }
 
 /* ---- pingpong: two parties that hand one byte to and fro; every hand-over is a switch ---- */
@@ -1423,7 +1430,7 @@ static const struct workload_case cases[] = {
 	 "a crowd of threads that mostly sleep"},
 	{"chain",
 	 case_chain,
-	 {{{"how", "spin"}, {"seconds", "1"}}},
+	 {{{"how", "spin"}, {"seconds", "1"}, {"threads", "1"}}},
 	 "spin or sleep below chain_12 ... chain_1"},
 	{"disk",
 	 case_disk,

@@ -17,7 +17,7 @@ static void make_capture(void)
 		struct event ev = numbered(i);
 
 		if (i % 1000 == 0)
-			writer_stack(w, &f, 1);
+			writer_stack(w, &f, 1, 1);
 		writer_event(w, &ev);
 	}
 	assert_int_equal(writer_close(w, END_DONE), 0);

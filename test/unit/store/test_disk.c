@@ -20,7 +20,7 @@ static void test_much_while_flushing(void **state)
 		ev = numbered(i);
 		writer_event(w, &ev);
 		if (i % 1000 == 0) {
-			writer_stack(w, f, 4);
+			writer_stack(w, f, 4, 2);
 			writer_tick(w, ev.ts);
 			assert_int_equal(writer_status(w), 0);
 		}

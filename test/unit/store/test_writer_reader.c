@@ -98,7 +98,7 @@ static void test_stacks_and_modules(void **state)
 	struct reader *rd;
 	uint32_t n = 0;
 
-	assert_int_equal(writer_stack(w, f, 0), 0);
+	assert_int_equal(writer_stack(w, f, 0, 0), 0);
 	for (uint32_t i = 1; i <= 300; i++) {
 		char path[40];
 		struct module m = {.kind = MODULE_FILE, .path = path, .pid = i, .build_id_len = 20};
@@ -108,7 +108,7 @@ static void test_stacks_and_modules(void **state)
 		assert_int_equal(writer_module(w, &m), i);
 	}
 	for (n = 1; n <= 2000; n++)
-		assert_int_equal(writer_stack(w, f, some_frames(&r, f)), n);
+		assert_int_equal(writer_stack(w, f, some_frames(&r, f), n % 11), n);
 	assert_int_equal(writer_close(w, END_DONE), 0);
 
 	r = (struct rng){5};
@@ -145,7 +145,7 @@ static void test_tables_come_first(void **state)
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct event ev = {.ts = i, .kind = EV_SAMPLE};
 
-		ev.sample.ustack = writer_stack(w, f, 3);
+		ev.sample.ustack = writer_stack(w, f, 3, 1);
 		writer_event(w, &ev);
 	}
 	assert_int_equal(writer_close(w, END_DONE), 0);

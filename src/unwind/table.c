@@ -31,11 +31,14 @@ static bool fits(int64_t off)
 
 static bool set_cfa(const struct cfi_rules *r, struct unwind_rule *ret)
 {
-	/* Of a plain rule, cfa_add holds the upper half of the offset: large frames are no rarity.
-	 */
-	int64_t add =
-		r->cfa == CFI_CFA_REG ? (r->cfa_off - (int16_t)r->cfa_off) / 65536 : r->cfa_add;
+	/* Of a plain rule, cfa_add holds the offset's upper half: large frames are no rarity. */
+	int64_t add = r->cfa_add;
 
+	if (r->cfa == CFI_CFA_REG) {
+		if (r->cfa_off < INT32_MIN / 2 || r->cfa_off > INT32_MAX / 2)
+			return false;
+		add = (r->cfa_off - (int16_t)r->cfa_off) / 65536;
+	}
 	if ((r->cfa != CFI_CFA_REG && !fits(r->cfa_off)) || !fits(add))
 		return false;
 	ret->cfa_off = (int16_t)r->cfa_off;

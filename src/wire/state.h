@@ -11,6 +11,9 @@ enum wake_ctx {
 	WAKE_NMI = 3,
 	WAKE_UNKNOWN = 4, /* this kernel does not tell */
 };
+#define WAKE_CTX 0x0fu
+/* Beside the context: the waker was in a system call on the very futex that the wakee slept on. */
+#define WAKE_RELEASE 0x10u
 
 /*
  * SWITCH.state: the kernel's own task state bits, masked to those that say how a thread waits, and
@@ -30,10 +33,69 @@ enum task_state_bit {
 	STATE_RTLOCK = 0x1000,
 	STATE_FROZEN = 0x8000,
 	STATE_MASK = 0x94ff,
-	STATE_IOWAIT = 0x10000,	   /* ours: in_iowait was set */
-	STATE_PREEMPTED = 0x20000, /* ours: taken off the CPU against its will; it is runnable */
-	STATE_PREV_OUT = 0x40000,  /* ours: prev is not among the threads that are looked at */
-	STATE_NEXT_OUT = 0x80000,  /* ours: nor is next */
+	STATE_IOWAIT = 0x10000,	    /* ours: in_iowait was set */
+	STATE_PREEMPTED = 0x20000,  /* ours: taken off the CPU against its will; it is runnable */
+	STATE_PREV_OUT = 0x40000,   /* ours: prev is not among the threads that are looked at */
+	STATE_NEXT_OUT = 0x80000,   /* ours: nor is next */
+	STATE_THROTTLED = 0x100000, /* ours: runnable, but its cgroup has used up its CPU time */
+};
+
+/*
+ * SWITCH.call: the system call in which a thread goes to sleep, and what it concerns.
+ */
+#define CALL_NR 0x3ffu /* its number + 1; 0: none */
+#define CALL_FILE_SHIFT 10
+#define CALL_FILE 0x3c00u   /* enum call_file, of the first argument where that is a descriptor */
+#define CALL_COMPAT 0x4000u /* of the 32-bit table */
+#define CALL_FAULT 0x8000u  /* no call: an exception in user mode, such as a page fault */
+
+enum call_file {
+	FILE_UNKNOWN = 0,
+	FILE_PIPE = 1,
+	FILE_SOCKET = 2,
+	FILE_REGULAR = 3, /* directories too */
+	FILE_CHAR = 4,	  /* terminals */
+	FILE_BLOCK = 5,
+	FILE_ANON = 6, /* eventfd, timerfd, epoll and such */
+};
+
+/*
+ * FUTEX.op: the FUTEX_* command in the low 7 bits with FUTEX_PRIVATE_FLAG and
+ * FUTEX_CLOCK_REALTIME above it, and flags of ours.
+ */
+#define FUTEX_OP_CMD 0x7fu
+#define FUTEX_OP_SHARED 0x1000u /* by the futex_wait family, which has its own flags */
+#define FUTEX_OP_VECTOR 0x2000u /* futex_waitv: the first of several */
+#define FUTEX_OP_UNREAD 0x4000u /* nothing could be read at the address */
+
+/* KLOCK.flags: contention_begin's (include/trace/events/lock.h). */
+enum klock_flag {
+	KLOCK_SPIN = 1,
+	KLOCK_READ = 2,
+	KLOCK_WRITE = 4,
+	KLOCK_RT = 8,
+	KLOCK_PERCPU = 16,
+	KLOCK_MUTEX = 32,
+};
+
+/* What a kernel lock belongs to, as far as it can be told from its address. */
+enum klock_what {
+	KLOCK_ANY = 0,	     /* not known; `of` is 0 */
+	KLOCK_MMAP_LOCK = 1, /* of the process `of` */
+	KLOCK_RUNQUEUE = 2,  /* of the CPU `of` */
+	KLOCK_INODE = 3,     /* i_rwsem of the inode number `of` */
+	KLOCK_GLOBAL = 4,  /* `of` is its offset in the kernel's module: a frame that has a name */
+	KLOCK_SIGHAND = 5, /* siglock of the process `of` */
+};
+
+enum place_kind {
+	PLACE_UNKNOWN = 0,
+	PLACE_MODULE = 1, /* data of a program or library */
+	PLACE_HEAP = 2,
+	PLACE_STACK = 3, /* of a thread */
+	PLACE_ANON = 4,
+	PLACE_SHARED = 5, /* memory shared between processes */
+	PLACE_FILE = 6,	  /* any other mapped file */
 };
 
 #endif

@@ -147,7 +147,7 @@ setup:
 packages:
 	$(Q)tools/setup build
 
-demo: setup all workloads
+demo: packages all workloads
 	$(Q)tools/demo $(B)
 
 test: setup

@@ -7,13 +7,14 @@ import sys
 import tempfile
 import time
 
+import contention
 import document
 import goals
 import measures
 import proc
 import stacks
 
-ALL = {**measures.ALL, **stacks.ALL}
+ALL = {**measures.ALL, **stacks.ALL, **contention.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

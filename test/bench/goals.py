@@ -20,6 +20,14 @@ GOALS = [
      lambda v: v["report.summary"] / v["report.thaw"], ">=", 10),
     ("report, CPU time per switch: times faster than perf sched timehist",
      lambda v: v["report.timehist"] / v["report.thaw"], ">=", 10),
+] + [
+    (f"throughput behind a contended lock ({case}), as a share of untraced",
+     lambda v, c=case: v[f"kept.thaw.{c}"], ">=", 0.97) for case in ("mutex", "pipe", "rename")
+] + [
+    (f"throughput behind a contended lock ({case}), times {peer}'s",
+     lambda v, c=case, p=peer: v[f"kept.thaw.{c}"] / v[f"kept.{p}.{c}"], ">=", 1)
+    for case in ("mutex", "pipe", "rename") for peer in ("offcputime", "lock")
+] + [
     ("worst case, same session: events lost or missing",
      lambda v: v["lost.thaw.together"] + v["missing.thaw.together"], "<=", 0),
     ("worst case, another session: events lost or missing",

@@ -69,6 +69,11 @@ TABLE = {
                  "999", "-o", "{out}"],
         "settle": 1.5, "file": True,
     },
+    "lock": {
+        "name": "perf lock record -B -a",
+        "argv": ["perf", "lock", "record", "-B", "-a", "-o", "{out}"],
+        "settle": 1.5, "file": True,
+    },
     "offcputime": {
         "name": "offcputime (libbpf-tools)",
         "argv": ["offcputime"],

@@ -68,14 +68,15 @@ static bool read_column(struct decoder *d, struct decoder_column *c, const struc
 	return unpack_init(&c->values, bytes, n);
 }
 
-static void count_kinds(struct unpack kind, uint64_t n, size_t *counts)
+static void count_kinds(struct unpack kind, size_t *counts)
 {
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t k = unpack_next(&kind);
+	uint64_t ahead[DECODER_AHEAD];
+	size_t n;
 
-		if (k < EV_KINDS)
-			counts[k]++;
-	}
+	while ((n = unpack_block(&kind, ahead, DECODER_AHEAD)))
+		for (size_t i = 0; i < n; i++)
+			if (ahead[i] < EV_KINDS)
+				counts[ahead[i]]++;
 }
 
 static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
@@ -105,7 +106,7 @@ static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
 			return err_set(-EBADMSG, "column %u of event %u is malformed",
 				       (unsigned)h.field, (unsigned)h.kind);
 		if (col == &d->kind)
-			count_kinds(col->values, d->n_events, counts);
+			count_kinds(col->values, counts);
 	}
 	if (!cur_ok(c))
 		return err_set(-EBADMSG, "the list of columns is malformed");
@@ -114,14 +115,24 @@ static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
 	return 0;
 }
 
+static void reset(struct decoder_column *c)
+{
+	c->present = false;
+	c->at = c->n = 0;
+	c->prev = 0;
+}
+
 int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t ts_min)
 {
 	struct cursor c = cur_init(payload, len);
 	uint64_t n_columns;
 	int rc;
 
-	d->kind = d->cpu = d->ts = (struct decoder_column){0};
-	memset(d->cols, 0, sizeof(d->cols));
+	reset(&d->kind);
+	reset(&d->cpu);
+	reset(&d->ts);
+	for (unsigned i = 0; i < COLUMNS; i++)
+		reset(&d->cols[i]);
 	d->dict_n = 0;
 	buf_clear(&d->text);
 	if (d->n_running)
@@ -140,16 +151,19 @@ int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t t
 	return rc;
 }
 
-static uint32_t *running_on(struct decoder *d, uint16_t cpu)
+static uint32_t *more_running(struct decoder *d, uint16_t cpu)
 {
 	size_t n = (size_t)cpu + 1;
 
-	if (cpu < d->n_running)
-		return &d->running[cpu];
 	d->running = mem_grow(d->running, n, sizeof(*d->running));
 	memset(d->running + d->n_running, 0, (n - d->n_running) * sizeof(*d->running));
 	d->n_running = n;
 	return &d->running[cpu];
+}
+
+static inline uint32_t *running_on(struct decoder *d, uint16_t cpu)
+{
+	return cpu < d->n_running ? &d->running[cpu] : more_running(d, cpu);
 }
 
 /* The buffer has room for all strings of the chunk, so that it does not move while it fills. */
@@ -169,14 +183,56 @@ static const char *take_text(struct decoder *d, struct decoder_column *c)
 	return out;
 }
 
-static inline uint64_t take_dict(struct decoder *d, struct decoder_column *c)
+/* Up to the first one that is not in the list: those before it are good, and none behind it. */
+static size_t look_up(const struct decoder *d, struct decoder_column *c, size_t n)
 {
-	uint64_t i = unpack_next(&c->values);
+	for (size_t i = 0; i < n; i++) {
+		if (c->ahead[i] >= c->dict_n) {
+			c->values = (struct unpack){0};
+			return i;
+		}
+		c->ahead[i] = d->dict[c->dict_first + c->ahead[i]];
+	}
+	return n;
+}
 
-	if (i < c->dict_n)
-		return d->dict[c->dict_first + i];
-	d->bad = true;
-	return 0;
+/* What does not depend on other columns is done here; a column that is not there holds zeros. */
+static void read_ahead(struct decoder *d, struct decoder_column *c, unsigned codec)
+{
+	bool constant = codec != CODEC_DELTA && (!c->present || unpack_constant(&c->values));
+	size_t n = DECODER_AHEAD;
+
+	if (c->present)
+		n = unpack_block(&c->values, c->ahead, DECODER_AHEAD);
+	else
+		memset(c->ahead, 0, sizeof(c->ahead));
+	if (c->present && (codec == CODEC_DICT || codec == CODEC_NEXT))
+		n = look_up(d, c, n);
+	if (codec == CODEC_DELTA || codec == CODEC_RUNNING)
+		for (size_t i = 0; i < n; i++)
+			c->ahead[i] = (uint64_t)unzigzag(c->ahead[i]);
+	if (codec == CODEC_DELTA)
+		for (size_t i = 0; i < n; i++)
+			c->prev = c->ahead[i] += c->prev;
+	if (!n) {
+		d->bad = true;
+		c->ahead[n++] = 0;
+	}
+	c->at = 0;
+	c->n = (unsigned)n;
+	c->step = constant ? 0 : 1;
+}
+
+static inline __attribute__((always_inline)) uint64_t take(struct decoder *d,
+							   struct decoder_column *c, unsigned codec)
+{
+	uint64_t v;
+
+	if (__builtin_expect(c->at == c->n, 0))
+		read_ahead(d, c, codec);
+	v = c->ahead[c->at];
+	c->at += c->step;
+	return v;
 }
 
 /* As in the encoder, codec and size are constants to the compiler. */
@@ -185,7 +241,7 @@ static inline __attribute__((always_inline)) void take_field(struct decoder *d, 
 							     void *at, uint16_t cpu)
 {
 	struct decoder_column *c = &d->cols[column];
-	uint64_t v = 0;
+	uint64_t v;
 
 	if (codec == CODEC_STRING) {
 		const char *s = c->present ? take_text(d, c) : "";
@@ -193,22 +249,9 @@ static inline __attribute__((always_inline)) void take_field(struct decoder *d, 
 		memcpy(at, &s, sizeof(s));
 		return;
 	}
-	if (c->present) {
-		switch (codec) {
-		case CODEC_DELTA:
-			v = c->prev += (uint64_t)unzigzag(unpack_next(&c->values));
-			break;
-		case CODEC_DICT:
-		case CODEC_NEXT:
-			v = take_dict(d, c);
-			break;
-		case CODEC_RUNNING:
-			v = *running_on(d, cpu) + (uint64_t)unzigzag(unpack_next(&c->values));
-			break;
-		default:
-			v = unpack_next(&c->values);
-		}
-	}
+	v = take(d, c, codec);
+	if (codec == CODEC_RUNNING && c->present)
+		v += *running_on(d, cpu);
 	if (codec == CODEC_NEXT)
 		*running_on(d, cpu) = (uint32_t)v;
 	memcpy(at, &v, size);
@@ -216,11 +259,10 @@ static inline __attribute__((always_inline)) void take_field(struct decoder *d, 
 
 static bool take_event(struct decoder *d, struct event *ev)
 {
-	uint64_t kind = unpack_next(&d->kind.values);
-	uint64_t cpu = d->cpu.present ? unpack_next(&d->cpu.values) : 0;
+	uint64_t kind = take(d, &d->kind, CODEC_VARINT);
+	uint64_t cpu = take(d, &d->cpu, CODEC_VARINT);
 
-	if (d->ts.present)
-		d->ts_now += unpack_next(&d->ts.values);
+	d->ts_now += take(d, &d->ts, CODEC_STEP);
 	d->at++;
 	if (cpu > UINT16_MAX)
 		d->bad = true;

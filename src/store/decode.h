@@ -12,8 +12,14 @@
 #include "store/columns.h"
 #include "store/pack.h"
 
+/* So many values of each column are decoded at once; those in use fit the fastest cache. */
+enum { DECODER_AHEAD = 64 };
+
 struct decoder_column {
 	bool present;
+	unsigned at, n; /* of ahead[]: taken, and there */
+	unsigned step;	/* 0: the rest of the column is like its next value */
+	uint64_t ahead[DECODER_AHEAD];
 	struct unpack values;
 	uint64_t prev;
 	struct cursor text;

@@ -91,7 +91,8 @@ void pack_put(struct buf *out, const uint64_t *v, size_t n)
 	}
 }
 
-void unpack_exception(struct unpack *u)
+/* Reads the exception behind the one just used. */
+static void next_exception(struct unpack *u)
 {
 	if (!u->exc_left) {
 		u->exc_at = u->n;
@@ -126,6 +127,52 @@ bool unpack_init(struct unpack *u, struct cursor c, size_t n)
 		return false;
 	u->planes = c.base + c.pos;
 	u->exc_at = (size_t)-1; /* so that the first gap counts from place 0 */
-	unpack_exception(u);
+	next_exception(u);
 	return true;
+}
+
+/* The run has a constant length so that compilers make vector instructions of it. */
+enum { RUN = 16 };
+
+static void set_plane(uint64_t *restrict out, const uint8_t *restrict plane, size_t n,
+		      uint64_t base)
+{
+	size_t i = 0;
+
+	for (; i + RUN <= n; i += RUN)
+		for (size_t k = 0; k < RUN; k++)
+			out[i + k] = base + plane[i + k];
+	for (; i < n; i++)
+		out[i] = base + plane[i];
+}
+
+static void add_plane(uint64_t *restrict out, const uint8_t *restrict plane, size_t n,
+		      unsigned shift)
+{
+	size_t i = 0;
+
+	for (; i + RUN <= n; i += RUN)
+		for (size_t k = 0; k < RUN; k++)
+			out[i + k] += (uint64_t)plane[i + k] << shift;
+	for (; i < n; i++)
+		out[i] += (uint64_t)plane[i] << shift;
+}
+
+size_t unpack_block(struct unpack *u, uint64_t *out, size_t room)
+{
+	size_t n = u->n - u->at < room ? u->n - u->at : room, end = u->at + n;
+
+	if (u->width)
+		set_plane(out, u->planes + u->at, n, u->base);
+	else
+		for (size_t i = 0; i < n; i++)
+			out[i] = u->base;
+	for (unsigned k = 1; k < u->width; k++)
+		add_plane(out, u->planes + k * u->n + u->at, n, 8 * k);
+	while (u->exc_at < end) {
+		out[u->exc_at - u->at] = u->exc_value;
+		next_exception(u);
+	}
+	u->at = end;
+	return n;
 }

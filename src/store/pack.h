@@ -34,28 +34,21 @@ struct unpack {
 };
 
 /*
- * Checks everything that there is to check: unpack_next() cannot fail. False: malformed. n is
+ * Checks everything that there is to check: unpack_block() cannot fail. False: malformed. n is
  * bounded by the caller: a few bytes can stand for any number of equal values.
  */
 bool unpack_init(struct unpack *u, struct cursor bytes, size_t n);
 
-/* Reads the exception behind the one just used. */
-void unpack_exception(struct unpack *u);
+/*
+ * The next values, up to `room` of them; returns how many there were. Many at a time, because the
+ * loops over one plane are far cheaper than the steps from plane to plane and column to column.
+ */
+size_t unpack_block(struct unpack *u, uint64_t *out, size_t room);
 
-/* The caller asks at most n times. */
-static inline uint64_t unpack_next(struct unpack *u)
+/* Are all values that are left the same? */
+static inline bool unpack_constant(const struct unpack *u)
 {
-	const uint8_t *p = u->planes + u->at;
-	uint64_t v = u->base;
-
-	for (unsigned k = 0; k < u->width; k++, p += u->n)
-		v += (uint64_t)*p << (8 * k);
-	if (__builtin_expect(u->at == u->exc_at, 0)) {
-		v = u->exc_value;
-		unpack_exception(u);
-	}
-	u->at++;
-	return v;
+	return !u->width && u->exc_at >= u->n;
 }
 
 #endif

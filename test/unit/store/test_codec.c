@@ -9,14 +9,24 @@
 
 static void pack_round_trip(const uint64_t *v, size_t n, size_t most)
 {
+	static const size_t rooms[] = {1, 7, 64, 100000};
 	struct buf b = {0};
 	struct unpack u;
+	uint64_t *got = mem_alloc((n + 1) * sizeof(*got));
 
 	pack_put(&b, v, n);
 	assert_true(b.len <= most);
-	assert_true(unpack_init(&u, cur_init(b.p, b.len), n));
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(unpack_next(&u), v[i]);
+	for (size_t k = 0; k < sizeof(rooms) / sizeof(rooms[0]); k++) {
+		size_t at = 0, more;
+
+		assert_true(unpack_init(&u, cur_init(b.p, b.len), n));
+		while ((more = unpack_block(&u, got + at, rooms[k])))
+			at += more;
+		assert_int_equal(at, n);
+		if (n)
+			assert_memory_equal(got, v, n * sizeof(*v));
+	}
+	free(got);
 	/* Cut anywhere, it is refused rather than read beyond its end. */
 	for (size_t cut = 0; cut < b.len && b.len < 4096; cut++)
 		assert_false(unpack_init(&u, cur_init(b.p, cut), n));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two passes: the first collects the loss spans and the begin mark, which the events before them in
- * the stream depend on; the second feeds the model. A file that says that nothing was lost is
- * spared the first, unless the second meets damage.
+ * Most captures lost nothing, or only stacks and samples: their events go into the model as they
+ * come. Where threads' time is missing, what came before depends on it: then a pass that only
+ * collects the loss spans and the begin mark goes first, and the model is fed anew.
  */
 #include "model/load.h"
 
@@ -95,13 +95,13 @@ static int scan(struct reader *r, struct model *m)
 	return rc;
 }
 
-static bool says_no_loss(const struct reader *r)
+/* Without a scan, may the model not go on from here? */
+static bool too_soon(const struct model *m, const struct event *ev)
 {
-	uint64_t lost;
-
-	return reader_total(r, EV_LOST, &lost) && !lost;
+	return ev->kind == EV_LOST && (!m->timeline.begun || model_loses_time(ev));
 }
 
+/* 1, and a model; 0 if it takes a scan. */
 static int feed(struct reader *r, const struct model_opts *opts, bool scan_first,
 		struct model **ret)
 {
@@ -111,6 +111,10 @@ static int feed(struct reader *r, const struct model_opts *opts, bool scan_first
 
 	reader_rewind(r);
 	while (!rc && (rc = reader_next(r, &ev)) > 0) {
+		if (!scan_first && too_soon(m, &ev)) {
+			model_free(m);
+			return 0;
+		}
 		model_event(m, &ev);
 		rc = 0;
 	}
@@ -119,7 +123,7 @@ static int feed(struct reader *r, const struct model_opts *opts, bool scan_first
 		return rc;
 	}
 	*ret = m;
-	return 0;
+	return 1;
 }
 
 int model_load(struct reader *r, const char *path, const struct model_opts *opts,
@@ -128,17 +132,14 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 	const struct frame_source frames = {r, source_stack, source_symbol, source_module,
 					    source_stop};
 	struct model_opts with = *opts;
-	bool quick = says_no_loss(r);
 	struct model *m;
 	int rc;
 
 	with.frames = &frames;
-	rc = feed(r, &with, !quick, &m);
-	if (!rc && quick && !says_no_loss(r)) {
-		model_free(m);
+	rc = feed(r, &with, !reader_info(r)->complete, &m);
+	if (!rc)
 		rc = feed(r, &with, true, &m);
-	}
-	if (rc)
+	if (rc < 0)
 		return rc;
 	model_finish(m);
 	take_facts(&m->facts, r, path);

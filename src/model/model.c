@@ -90,8 +90,12 @@ void model_add_loss_span(struct model *m, uint32_t cpu, uint64_t start, uint64_t
 }
 
 /* Lost names and mappings, samples and stacks leave the threads' time as it is. */
-static bool loses_time(const struct ev_lost *e)
+bool model_loses_time(const struct event *ev)
 {
+	const struct ev_lost *e = &ev->lost;
+
+	if (ev->kind != EV_LOST)
+		return false;
 	if (e->kind && e->kind != EV_SWITCH && e->kind != EV_WAKING)
 		return false;
 	if (e->cause < LOSS_CAUSES && causes[e->cause].class != LOSS_CLASS_EVENT)
@@ -103,7 +107,7 @@ void model_add_loss(struct model *m, const struct event *ev)
 {
 	uint64_t span = ev->lost.span_ns < ev->ts ? ev->lost.span_ns : ev->ts;
 
-	if (ev->kind == EV_LOST && loses_time(&ev->lost))
+	if (model_loses_time(ev))
 		model_add_loss_span(m, ev->lost.cause == LOSS_DAMAGED ? SPAN_ALL_CPUS : ev->cpu,
 				    ev->ts - span, ev->ts);
 }

@@ -74,6 +74,8 @@ void model_free(struct model *m);
 void model_add_loss_span(struct model *m, uint32_t cpu, uint64_t start, uint64_t end);
 /* The same from a LOST event: nothing if it is not about threads' time. */
 void model_add_loss(struct model *m, const struct event *ev);
+/* Is it about threads' time? */
+bool model_loses_time(const struct event *ev);
 
 void model_event(struct model *m, const struct event *ev);
 void model_finish(struct model *m);

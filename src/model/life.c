@@ -77,30 +77,35 @@ static void flush(struct timeline *t, struct life *l)
 	l->held_n = 0;
 }
 
-/* Closes the open interval; the caller opens the next one. Returns the moment, never before it. */
+/*
+ * Closes the open interval; the caller opens the next one. Returns the moment, never before it.
+ * Intervals are large: they are made where they stay, and those of the usual kinds in few words.
+ */
 static uint64_t close_open(struct timeline *t, struct thread *th, uint64_t ts, bool open)
 {
 	struct life *l = th->life;
-	struct interval iv = {
-		.start = l->since, .end = ts, .thread = th, .kind = l->phase, .open = open};
+	bool hold =
+		l->phase == INTERVAL_WAITING || (l->phase == INTERVAL_RUNNABLE && l->held_n == 1);
+	struct interval now, *iv = &now;
 
 	if (ts <= l->since)
 		return l->since;
-	if (iv.kind == INTERVAL_RUNNING)
-		iv.cpu = l->cpu;
-	if (iv.kind == INTERVAL_WAITING) {
-		iv.state = l->state;
-		iv.waker = l->waker;
-	}
 	l->emitted = true;
-	if (iv.kind == INTERVAL_WAITING)
+	if (l->phase == INTERVAL_WAITING || !hold)
 		flush(t, l);
-	if (iv.kind == INTERVAL_WAITING || (iv.kind == INTERVAL_RUNNABLE && l->held_n == 1)) {
-		l->held[l->held_n++] = iv;
-	} else {
-		flush(t, l);
-		emit(t, &iv);
+	if (hold)
+		iv = &l->held[l->held_n++];
+	*iv = (struct interval){
+		.start = l->since, .end = ts, .thread = th, .kind = l->phase, .open = open};
+	if (l->phase == INTERVAL_RUNNING)
+		iv->cpu = l->cpu;
+	if (l->phase == INTERVAL_WAITING) {
+		iv->state = l->state;
+		if (l->waker.known)
+			iv->waker = l->waker;
 	}
+	if (!hold)
+		emit(t, iv);
 	return ts;
 }
 
@@ -123,7 +128,7 @@ void life_enter(struct timeline *t, struct thread *th, unsigned phase, uint64_t 
 	l->since = close_open(t, th, ts, false);
 	l->phase = phase;
 	l->raced = false;
-	memset(&l->waker, 0, sizeof(l->waker));
+	l->waker.known = false;
 }
 
 void life_end(struct timeline *t, struct thread *th, uint64_t ts, bool open)
@@ -204,13 +209,6 @@ bool thread_matches(const struct thread *t, const char *spec)
 	if (*spec >= '0' && *spec <= '9' && !*end && t->tid == tid)
 		return true;
 	return !strcmp(t->name, spec) || (t->first_name && !strcmp(t->first_name, spec));
-}
-
-struct thread *life_alive(const struct timeline *t, uint32_t tid)
-{
-	struct thread *th = tid ? timeline_thread(t, tid) : NULL;
-
-	return th && th->life ? th : NULL;
 }
 
 /* A thread that nobody introduced: its FORK is among the lost. */

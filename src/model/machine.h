@@ -15,7 +15,7 @@ struct life {
 	uint32_t cpu;
 	uint32_t state;
 	uint64_t last_in;   /* last switched in */
-	struct waker waker; /* of the open wait; or a waking that came while it still ran */
+	struct waker waker; /* if known: of the open wait; or one that came while it still ran */
 	bool raced;   /* the open wait began after its waking: if no other comes, it is none */
 	bool emitted; /* something has gone to the sink: start is fixed */
 	unsigned held_n;
@@ -39,19 +39,40 @@ void life_wait_stacks(struct thread *th, uint32_t kstack, uint32_t ustack);
 void thread_rename(struct thread *th, const char *name);
 
 /* The thread with that tid, if it is observed now. */
-struct thread *life_alive(const struct timeline *t, uint32_t tid);
+static inline struct thread *life_alive(const struct timeline *t, uint32_t tid)
+{
+	struct thread *th = tid ? timeline_thread(t, tid) : NULL;
+
+	return th && th->life ? th : NULL;
+}
+
 struct thread *life_make(struct timeline *t, uint32_t tid, uint64_t ts, unsigned phase);
 bool life_was_left(const struct timeline *t, uint32_t tid);
 bool life_has_ended(const struct timeline *t, uint32_t tid);
 
 /* oncpu.c: who is on which CPU. */
 
-struct cpu *cpu_at(struct timeline *t, uint32_t cpu);
+struct cpu *cpu_new(struct timeline *t, uint32_t cpu);
+static inline struct cpu *cpu_at(struct timeline *t, uint32_t cpu)
+{
+	return cpu < t->cpus.n ? &t->cpus.v[cpu] : cpu_new(t, cpu);
+}
+
 void cpu_take(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
 void cpu_leave(struct timeline *t, struct thread *th);
 void cpu_displace(struct timeline *t, struct cpu *c, const struct thread *by, uint64_t ts);
 void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
-void cpu_hints(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
+
+/*
+ * The same from an event that is not a switch. It may come from the moment between the record of a
+ * switch and the switch itself, so it counts only where no switch says otherwise.
+ */
+static inline void cpu_hints(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
+{
+	if (th && th->life && !cpu_at(t, cpu)->known)
+		cpu_proves(t, th, cpu, ts);
+}
+
 struct thread *cpu_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts);
 void cpu_lost(struct timeline *t, struct cpu *c, uint64_t ts);
 void cpu_account(struct timeline *t, struct cpu *c, bool idle, uint64_t ts);

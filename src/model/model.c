@@ -144,12 +144,16 @@ static void count_sample(struct model *m, const struct event *ev)
 static void count_end(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)
 {
 	const struct frame_source *src = &m->names.source;
-	uint32_t stop;
+	struct recent_stop *recent = &m->recent_stops[ustack % RECENT_STOPS];
 
 	if (!ustack || !src->stop || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
 		return;
-	stop = src->stop(src->arg, ustack);
-	m->ends.by_stop[use][stop < UNWIND_STOPS ? stop : 0]++;
+	if (recent->ustack != ustack) {
+		uint32_t stop = src->stop(src->arg, ustack);
+
+		*recent = (struct recent_stop){ustack, stop < UNWIND_STOPS ? stop : 0};
+	}
+	m->ends.by_stop[use][recent->stop]++;
 }
 
 static const struct {

@@ -55,8 +55,16 @@ struct stack_ends {
 	uint64_t by_stop[STACK_USES][UNWIND_STOPS]; /* 0: not known */
 };
 
+/* A stack that was asked for just now, and how it ended: most are asked for again. */
+enum { RECENT_STOPS = 256 };
+struct recent_stop {
+	uint32_t ustack;
+	uint32_t stop;
+};
+
 struct model {
 	struct stack_ends ends;
+	struct recent_stop recent_stops[RECENT_STOPS];
 	struct timeline timeline;
 	struct tally tally;
 	struct names names;

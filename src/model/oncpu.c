@@ -14,7 +14,7 @@
  */
 #include "model/machine.h"
 
-struct cpu *cpu_at(struct timeline *t, uint32_t cpu)
+struct cpu *cpu_new(struct timeline *t, uint32_t cpu)
 {
 	while (t->cpus.n <= cpu)
 		vec_add(&t->cpus)->since = later(t->begin, t->every_edge);
@@ -78,16 +78,6 @@ void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts
 	if (l->phase == PHASE_UNKNOWN)
 		l->phase = INTERVAL_RUNNABLE;
 	cpu_take(t, th, cpu, since < ts ? since : ts);
-}
-
-/*
- * The same from an event that is not a switch. It may come from the moment between the record of a
- * switch and the switch itself, so it counts only where no switch says otherwise.
- */
-void cpu_hints(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
-{
-	if (th && th->life && !cpu_at(t, cpu)->known)
-		cpu_proves(t, th, cpu, ts);
 }
 
 /* The thread that an event on its own CPU is about, made if need be. */

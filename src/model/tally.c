@@ -3,9 +3,11 @@
 
 #include "wire/event.h"
 
-static uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
+/* Its upper bits depend on all of them; the map mixes once more. */
+static inline uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
 {
-	return map_mix(map_mix(map_mix(a) + b) + c);
+	return (((a * 0x9e3779b97f4a7c15ull ^ b) * 0xbf58476d1ce4e5b9ull) ^ c) *
+	       0x94d049bb133111ebull;
 }
 
 /*
@@ -13,18 +15,23 @@ static uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
  * all three tables. Evaluates to the row's index; *fresh tells a new one, whose row the caller
  * appends.
  */
-#define ROW(map, rows, key, same, fresh)                                                           \
+#define ROW(rm, rows, key, same, fresh)                                                            \
 	({                                                                                         \
 		uint64_t key_ = (key), *slot_;                                                     \
-		size_t at_;                                                                        \
+		uint32_t *recent_ = &(rm)->recent[key_ / (UINT64_MAX / TALLY_RECENT + 1)];         \
+		size_t at_ = (size_t)*recent_ - 1;                                                 \
                                                                                                    \
-		for (;; key_++) {                                                                  \
-			slot_ = map_put((map), key_, &(fresh));                                    \
-			if (fresh)                                                                 \
-				*slot_ = (rows)->n;                                                \
-			at_ = *slot_;                                                              \
-			if (fresh || (same))                                                       \
-				break;                                                             \
+		(fresh) = false;                                                                   \
+		if (!*recent_ || !(same)) {                                                        \
+			for (;; key_++) {                                                          \
+				slot_ = map_put(&(rm)->map, key_, &(fresh));                       \
+				if (fresh)                                                         \
+					*slot_ = (rows)->n;                                        \
+				at_ = *slot_;                                                      \
+				if (fresh || (same))                                               \
+					break;                                                     \
+			}                                                                          \
+			*recent_ = (uint32_t)at_ + 1;                                              \
 		}                                                                                  \
 		at_;                                                                               \
 	})
@@ -113,7 +120,7 @@ void tally_done(struct tally *t)
 	vec_done(&t->samples);
 	vec_done(&t->waits);
 	vec_done(&t->wakers);
-	map_done(&t->sample_map);
-	map_done(&t->wait_map);
-	map_done(&t->waker_map);
+	map_done(&t->sample_map.map);
+	map_done(&t->wait_map.map);
+	map_done(&t->waker_map.map);
 }

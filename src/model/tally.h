@@ -36,11 +36,19 @@ struct waker_row {
 	uint64_t total, count;
 };
 
+/* Rows in use just now, by their key: most waits are like one of the last. 0: none, else + 1. */
+enum { TALLY_RECENT = 1024 };
+
+struct row_map {
+	struct map map;
+	uint32_t recent[TALLY_RECENT];
+};
+
 struct tally {
 	VEC(struct sample_row) samples;
 	VEC(struct wait_row) waits;
 	VEC(struct waker_row) wakers;
-	struct map sample_map, wait_map, waker_map;
+	struct row_map sample_map, wait_map, waker_map;
 };
 
 void tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack);

@@ -43,13 +43,10 @@ void timeline_set_thread(struct timeline *t, uint32_t tid, size_t index)
 	t->low_tids.v[tid] = (uint32_t)index + 1;
 }
 
-struct thread *timeline_thread(const struct timeline *t, uint32_t tid)
+struct thread *timeline_high_thread(const struct timeline *t, uint32_t tid)
 {
-	uint64_t *i;
+	uint64_t *i = map_get(&t->high_tids, tid);
 
-	if (tid < t->low_tids.n)
-		return t->low_tids.v[tid] ? t->threads.v[t->low_tids.v[tid] - 1] : NULL;
-	i = map_get(&t->high_tids, tid);
 	return i ? t->threads.v[*i - 1] : NULL;
 }
 
@@ -147,7 +144,8 @@ void timeline_event(struct timeline *t, const struct event *ev)
 {
 	uint64_t ts = ev->ts;
 
-	spans_seal(&t->spans);
+	if (!t->spans.sealed)
+		spans_seal(&t->spans);
 	if (!t->begun && (!t->now || (ev->kind == EV_MARK && ev->mark.what == MARK_BEGIN)))
 		set_begin(t, ts);
 	if (ev->kind == EV_MARK && ev->mark.what == MARK_BEGIN)
@@ -158,7 +156,8 @@ void timeline_event(struct timeline *t, const struct event *ev)
 	if (t->end && ts > t->end)
 		return;
 	ts = later(ts, t->begin);
-	pass_edges(t, ts);
+	if (t->next_edge < t->spans.edges.n)
+		pass_edges(t, ts);
 	dispatch(t, ev, ts);
 }
 

@@ -59,7 +59,14 @@ void timeline_event(struct timeline *t, const struct event *ev);
 void timeline_finish(struct timeline *t);
 
 void timeline_set_thread(struct timeline *t, uint32_t tid, size_t index);
+struct thread *timeline_high_thread(const struct timeline *t, uint32_t tid);
+
 /* The thread that has this tid now, or had it last; NULL. */
-struct thread *timeline_thread(const struct timeline *t, uint32_t tid);
+static inline struct thread *timeline_thread(const struct timeline *t, uint32_t tid)
+{
+	if (tid >= t->low_tids.n)
+		return timeline_high_thread(t, tid);
+	return t->low_tids.v[tid] ? t->threads.v[t->low_tids.v[tid] - 1] : NULL;
+}
 
 #endif

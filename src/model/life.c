@@ -22,7 +22,7 @@ static void hand_out(struct timeline *t, const struct interval *iv, struct threa
 	th->total[iv->kind] += ns;
 	if (iv->kind == INTERVAL_WAITING)
 		th->waits[reason_of_state(iv->state)] += ns;
-	if (t->sink)
+	if (t->sink && (iv->kind == INTERVAL_WAITING || !t->waits_only))
 		t->sink(t->sink_arg, iv);
 }
 
@@ -38,7 +38,7 @@ static void hand_out_lost(struct timeline *t, struct thread *th, uint64_t start,
  * records are whole did run; of anything else there is no proof in a time when some CPU's records
  * are missing.
  */
-static void emit(struct timeline *t, const struct interval *whole)
+static void emit_cut(struct timeline *t, const struct interval *whole)
 {
 	struct thread *th = (struct thread *)whole->thread;
 	const struct span_list *spans =
@@ -46,11 +46,6 @@ static void emit(struct timeline *t, const struct interval *whole)
 	uint64_t at = whole->start > t->from ? whole->start : t->from;
 	uint64_t end = whole->end < t->to ? whole->end : t->to;
 
-	/* Nearly always nothing was lost, and all of it is asked for. */
-	if (!spans->n && at == whole->start && end == whole->end) {
-		hand_out(t, whole, th);
-		return;
-	}
 	while (at < end) {
 		const struct span *s = whole->kind == INTERVAL_LOST ? NULL : spans_next(spans, at);
 		struct interval piece = *whole;
@@ -70,6 +65,20 @@ static void emit(struct timeline *t, const struct interval *whole)
 	}
 }
 
+/* Nearly always nothing was lost, and all of it is asked for. */
+static inline bool uncut(const struct timeline *t, uint64_t start, uint64_t end)
+{
+	return !t->spans.any.n && start >= t->from && end <= t->to;
+}
+
+static inline void emit(struct timeline *t, const struct interval *whole)
+{
+	if (uncut(t, whole->start, whole->end))
+		hand_out(t, whole, (struct thread *)whole->thread);
+	else
+		emit_cut(t, whole);
+}
+
 static void flush(struct timeline *t, struct life *l)
 {
 	for (unsigned i = 0; i < l->held_n; i++)
@@ -77,35 +86,56 @@ static void flush(struct timeline *t, struct life *l)
 	l->held_n = 0;
 }
 
-/*
- * Closes the open interval; the caller opens the next one. Returns the moment, never before it.
- * Intervals are large: they are made where they stay, and those of the usual kinds in few words.
- */
+/* Field by field: an interval is large, and this is done for every switch and waking. */
+static void hold(struct thread *th, uint64_t end, bool open)
+{
+	struct life *l = th->life;
+	struct interval *iv = &l->held[l->held_n++];
+
+	iv->start = l->since;
+	iv->end = end;
+	iv->thread = th;
+	iv->kind = l->phase;
+	iv->kstack = iv->ustack = 0;
+	iv->open = open;
+	if (l->phase != INTERVAL_WAITING)
+		return;
+	iv->state = l->state;
+	iv->waker = l->waker.known ? l->waker : (struct waker){0};
+}
+
+static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, bool open)
+{
+	struct life *l = th->life;
+
+	if (t->waits_only && uncut(t, l->since, end))
+		th->total[l->phase] += end - l->since;
+	else
+		emit(t, &(struct interval){.start = l->since,
+					   .end = end,
+					   .thread = th,
+					   .kind = l->phase,
+					   .cpu = l->phase == INTERVAL_RUNNING ? l->cpu : 0,
+					   .open = open});
+}
+
+/* Closes the open interval; the caller opens the next one. Returns the moment, never before it. */
 static uint64_t close_open(struct timeline *t, struct thread *th, uint64_t ts, bool open)
 {
 	struct life *l = th->life;
-	bool hold =
-		l->phase == INTERVAL_WAITING || (l->phase == INTERVAL_RUNNABLE && l->held_n == 1);
-	struct interval now, *iv = &now;
 
 	if (ts <= l->since)
 		return l->since;
 	l->emitted = true;
-	if (l->phase == INTERVAL_WAITING || !hold)
-		flush(t, l);
-	if (hold)
-		iv = &l->held[l->held_n++];
-	*iv = (struct interval){
-		.start = l->since, .end = ts, .thread = th, .kind = l->phase, .open = open};
-	if (l->phase == INTERVAL_RUNNING)
-		iv->cpu = l->cpu;
-	if (l->phase == INTERVAL_WAITING) {
-		iv->state = l->state;
-		if (l->waker.known)
-			iv->waker = l->waker;
+	if (l->phase == INTERVAL_RUNNABLE && l->held_n == 1) {
+		hold(th, ts, open);
+		return ts;
 	}
-	if (!hold)
-		emit(t, iv);
+	flush(t, l);
+	if (l->phase == INTERVAL_WAITING)
+		hold(th, ts, open);
+	else
+		hand_out_open(t, th, ts, open);
 	return ts;
 }
 

@@ -62,6 +62,7 @@ struct model *model_new(const struct model_opts *opts)
 	struct model *m = mem_zalloc(sizeof(*m));
 
 	timeline_init(&m->timeline, on_interval, m);
+	m->timeline.waits_only = !opts || !opts->sink;
 	names_init(&m->names, opts ? opts->frames : NULL);
 	facts_init(&m->facts);
 	if (opts) {

@@ -47,6 +47,7 @@ struct timeline {
 	uint64_t odd;	     /* events that contradict what is known: something is missing */
 	interval_fn sink;
 	void *sink_arg;
+	bool waits_only; /* the sink looks at no others: they are only added up */
 };
 
 void timeline_init(struct timeline *t, interval_fn sink, void *arg);

@@ -59,8 +59,28 @@ static inline struct cpu *cpu_at(struct timeline *t, uint32_t cpu)
 }
 
 void cpu_take(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
-void cpu_leave(struct timeline *t, struct thread *th);
-void cpu_displace(struct timeline *t, struct cpu *c, const struct thread *by, uint64_t ts);
+
+static inline void cpu_leave(struct timeline *t, struct thread *th)
+{
+	struct life *l = th->life;
+	struct cpu *c = l->phase == INTERVAL_RUNNING ? cpu_at(t, l->cpu) : NULL;
+
+	if (c && c->cur == th) {
+		c->cur = NULL;
+		c->known = false;
+	}
+}
+
+void cpu_lose(struct timeline *t, struct cpu *c, uint64_t ts);
+
+/* Somebody else is found where it should run: it left at some moment since it came in. */
+static inline void cpu_displace(struct timeline *t, struct cpu *c, const struct thread *by,
+				uint64_t ts)
+{
+	if (c->cur && c->cur != by)
+		cpu_lose(t, c, ts);
+}
+
 void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
 
 /*

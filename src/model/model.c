@@ -185,20 +185,25 @@ void model_event(struct model *m, const struct event *ev)
 {
 	timeline_event(&m->timeline, ev);
 	m->events++;
-	if (ev->kind == EV_SAMPLE)
-		count_end(m, ev, STACK_OF_SAMPLE, ev->sample.ustack);
-	else if (ev->kind == EV_WAIT)
-		count_end(m, ev, STACK_OF_WAIT, ev->wait.ustack);
-	else if (ev->kind == EV_WAKING)
-		count_end(m, ev, STACK_OF_WAKER, ev->waking.ustack);
-	if (ev->kind == EV_SAMPLE)
-		count_sample(m, ev);
-	else if (ev->kind == EV_LOST)
-		count_loss(m, ev);
-	else if (ev->kind == EV_SWITCH)
+	switch (ev->kind) {
+	case EV_SWITCH:
 		m->switches++;
-	else if (ev->kind == EV_WAKING)
+		break;
+	case EV_WAKING:
 		m->wakings++;
+		count_end(m, ev, STACK_OF_WAKER, ev->waking.ustack);
+		break;
+	case EV_WAIT:
+		count_end(m, ev, STACK_OF_WAIT, ev->wait.ustack);
+		break;
+	case EV_SAMPLE:
+		count_end(m, ev, STACK_OF_SAMPLE, ev->sample.ustack);
+		count_sample(m, ev);
+		break;
+	case EV_LOST:
+		count_loss(m, ev);
+		break;
+	}
 }
 
 void model_finish(struct model *m)

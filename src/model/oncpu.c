@@ -21,24 +21,10 @@ struct cpu *cpu_new(struct timeline *t, uint32_t cpu)
 	return &t->cpus.v[cpu];
 }
 
-void cpu_leave(struct timeline *t, struct thread *th)
-{
-	struct life *l = th->life;
-	struct cpu *c = l->phase == INTERVAL_RUNNING ? cpu_at(t, l->cpu) : NULL;
-
-	if (c && c->cur == th) {
-		c->cur = NULL;
-		c->known = false;
-	}
-}
-
-/* Somebody else is found where it should run: it left at some moment since it came in. */
-void cpu_displace(struct timeline *t, struct cpu *c, const struct thread *by, uint64_t ts)
+void cpu_lose(struct timeline *t, struct cpu *c, uint64_t ts)
 {
 	struct thread *th = c->cur;
 
-	if (!th || th == by)
-		return;
 	t->odd++;
 	th->life->phase = INTERVAL_LOST;
 	life_enter(t, th, INTERVAL_LOST, ts);

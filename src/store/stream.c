@@ -74,21 +74,26 @@ static int start_chunk(struct reader *r, struct index_entry *e)
 	return 0;
 }
 
-static int next_of_chunk(struct reader *r, struct event *ev)
+static int end_of_chunk(struct reader *r, int rc, struct event *ev)
 {
 	struct index_entry *e = &r->index.list.v[r->at - 1];
-	int rc = decoder_next(&r->decoder, ev);
 
-	if (rc > 0) {
-		r->taken++;
-		r->ts = ev->ts;
-		return 1;
-	}
 	r->active = false;
 	if (!rc)
 		return 0;
 	reader_note_malformed(r, e);
 	lost(ev, LOSS_DAMAGED, e->items > r->taken ? e->items - r->taken : 0, r->ts, e->ts_max);
+	return 1;
+}
+
+static inline int next_of_chunk(struct reader *r, struct event *ev)
+{
+	int rc = decoder_next(&r->decoder, ev);
+
+	if (rc <= 0)
+		return end_of_chunk(r, rc, ev);
+	r->taken++;
+	r->ts = ev->ts;
 	return 1;
 }
 

@@ -168,30 +168,61 @@ static void simulate(struct sim *s, uint64_t seed, unsigned steps)
 	}
 }
 
+static void expect_truth(const struct model *m, const struct sim *s)
+{
+	assert_int_equal(m->timeline.threads.n, s->n);
+	assert_int_equal(m->timeline.odd, 0);
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct thread *th = m->timeline.threads.v[i];
+		const struct truth *t = &s->threads[i];
+
+		assert_int_equal(th->tid, t->tid);
+		assert_int_equal(th->start, t->start);
+		assert_int_equal(th->end, t->end);
+		for (unsigned k = 0; k < INTERVAL_KINDS; k++)
+			assert_int_equal(th->total[k], t->total[k]);
+	}
+}
+
+/* A model whose intervals nobody looks at adds up the same, and its waits have all their rows. */
+static void expect_same_totals(const struct model *a, const struct model *b)
+{
+	uint64_t waiting = 0, rows = 0;
+
+	assert_int_equal(a->timeline.threads.n, b->timeline.threads.n);
+	for (size_t i = 0; i < a->timeline.threads.n; i++) {
+		const struct thread *x = a->timeline.threads.v[i], *y = b->timeline.threads.v[i];
+
+		for (unsigned k = 0; k < INTERVAL_KINDS; k++)
+			assert_int_equal(x->total[k], y->total[k]);
+		for (unsigned k = 0; k < REASONS; k++)
+			assert_int_equal(x->waits[k], y->waits[k]);
+		waiting += x->total[INTERVAL_WAITING];
+	}
+	for (size_t i = 0; i < a->tally.waits.n; i++)
+		rows += a->tally.waits.v[i].total;
+	assert_int_equal(rows, waiting);
+}
+
 static void test_truth(void **state)
 {
 	struct sim *s = mem_alloc(sizeof(*s));
 
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct feed feed, *f = &feed;
+		struct model *plain = model_new(NULL);
 
 		simulate(s, seed, 50 * (unsigned)seed);
 		feed_init(f);
-		for (size_t i = 0; i < s->events.n; i++)
+		for (size_t i = 0; i < s->events.n; i++) {
 			model_event(f->m, &s->events.v[i]);
-		feed_finish(f);
-		assert_int_equal(f->m->timeline.threads.n, s->n);
-		assert_int_equal(f->m->timeline.odd, 0);
-		for (unsigned i = 0; i < s->n; i++) {
-			const struct thread *th = f->m->timeline.threads.v[i];
-			const struct truth *t = &s->threads[i];
-
-			assert_int_equal(th->tid, t->tid);
-			assert_int_equal(th->start, t->start);
-			assert_int_equal(th->end, t->end);
-			for (unsigned k = 0; k < INTERVAL_KINDS; k++)
-				assert_int_equal(th->total[k], t->total[k]);
+			model_event(plain, &s->events.v[i]);
 		}
+		feed_finish(f);
+		model_finish(plain);
+		expect_truth(f->m, s);
+		expect_truth(plain, s);
+		model_free(plain);
 		feed_done(f);
 		vec_done(&s->events);
 	}
@@ -205,16 +236,22 @@ static void test_broken_streams_still_tile(void **state)
 
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		struct feed feed, *f = &feed;
+		struct model_opts opts = {0};
+		struct model *plain;
 		uint64_t end;
 
 		simulate(s, seed, 400);
 		end = s->now - 1000;
-		feed_init_window(f, seed % 3 ? 0 : end / 4, seed % 5 ? 0 : end / 2);
+		opts.from = seed % 3 ? 0 : end / 4;
+		opts.to = seed % 5 ? 0 : end / 2;
+		feed_init_window(f, opts.from, opts.to);
+		plain = model_new(&opts);
 		for (unsigned i = 0; i < seed % 4; i++) {
-			uint64_t at = 1000 + rnd(s, (uint32_t)end);
+			uint64_t at = 1000 + rnd(s, (uint32_t)end), until = at + rnd(s, 50000);
+			uint32_t cpu = rnd(s, 5) ? rnd(s, CPUS) : SPAN_ALL_CPUS;
 
-			model_add_loss_span(f->m, rnd(s, 5) ? rnd(s, CPUS) : SPAN_ALL_CPUS, at,
-					    at + rnd(s, 50000));
+			model_add_loss_span(f->m, cpu, at, until);
+			model_add_loss_span(plain, cpu, at, until);
 		}
 		for (size_t i = 0; i + 1 < s->events.n; i++) {
 			struct event *ev = &s->events.v[i];
@@ -228,8 +265,12 @@ static void test_broken_streams_still_tile(void **state)
 			if (rnd(s, 10) == 0)
 				continue;
 			model_event(f->m, ev);
+			model_event(plain, ev);
 		}
 		feed_finish(f);
+		model_finish(plain);
+		expect_same_totals(plain, f->m);
+		model_free(plain);
 		feed_done(f);
 		vec_done(&s->events);
 	}

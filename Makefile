@@ -126,12 +126,12 @@ $(O)/live/stackdump: test/live/stackdump.c $(O)/libstore.a $(O)/libbase.a
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 live: $(LIVE_BINS)
 
-# Programs with a known truth, and the demo's server.
+# Programs with a known truth, and the demo's server: test/workload/x.c with what is in the folder x.
 WORKLOADS := $(patsubst test/workload/%.c,$(B)/workload/%,$(wildcard test/workload/*.c))
-$(B)/workload/%: test/workload/%.c | packages
+WORKLOAD_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -D_GNU_SOURCE -Itest/workload
+$(B)/workload/%: test/workload/%.c $$(wildcard test/workload/$$*/*.[ch]) $(wildcard test/workload/lib/*.[ch]) | packages
 	$(call say,WORK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter \
-		-D_GNU_SOURCE -o $@ $< -lpthread -lm
+	$(Q)mkdir -p $(@D) && $(CC) $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^) -lpthread -lm
 workloads: $(WORKLOADS)
 
 # What the bench measures inside of thaw: test/bench/x.c, with the archives that thaw is made of.

@@ -17,7 +17,13 @@ void fact(struct facts *f, const char *key, double val)
 {
 	if (f->n == FACTS_MAX)
 		die("too many facts: %s", key);
-	f->v[f->n++] = (struct fact){key, val};
+	f->v[f->n++] = (struct fact){.key = key, .val = val};
+}
+
+void fact_text(struct facts *f, const char *key, const char *text)
+{
+	fact(f, key, 0);
+	f->v[f->n - 1].text = text;
 }
 
 double fact_get(const struct truth *t, const char *key)
@@ -106,8 +112,12 @@ struct truth *truth_room(size_t n)
 
 static void facts_print(const struct facts *f)
 {
-	for (size_t i = 0; i < f->n; i++)
-		printf(",\"%s\":%.15g", f->v[i].key, f->v[i].val);
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].text)
+			printf(",\"%s\":\"%s\"", f->v[i].key, f->v[i].text);
+		else
+			printf(",\"%s\":%.15g", f->v[i].key, f->v[i].val);
+	}
 }
 
 static void truth_print(const struct truth *t)
@@ -136,6 +146,8 @@ void run_print(const char *name)
 	printf(",\"switches\":%ld",
 	       self.ru_nvcsw + self.ru_nivcsw + kids.ru_nvcsw + kids.ru_nivcsw);
 	facts_print(&run.facts);
+	if (run.more)
+		run.more();
 	printf(",\"threads\":[");
 	for (size_t i = 0; i < run.n; i++) {
 		if (i)

@@ -26,6 +26,7 @@
 struct fact {
 	const char *key;
 	double val;
+	const char *text; /* instead of val */
 };
 
 struct facts {
@@ -50,10 +51,12 @@ struct run {
 	struct truth *threads; /* [0] is the main thread */
 	size_t n;
 	struct facts facts;
+	void (*more)(void); /* prints what else there is to tell: ,"key":value */
 };
 extern struct run run;
 
 void fact(struct facts *f, const char *key, double val);
+void fact_text(struct facts *f, const char *key, const char *text);
 
 /* 0: there is none. */
 double fact_get(const struct truth *t, const char *key);

@@ -56,6 +56,8 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+static uint64_t pace_ns;
+
 static void *producer_main(void *arg)
 {
 	struct actor *a = arg;
@@ -63,7 +65,7 @@ static void *producer_main(void *arg)
 
 	actor_begin(a, "producer");
 	while (!closed) {
-		sleep_ns(500 * NSEC_PER_USEC + random_below(&a->seed, 1500 * NSEC_PER_USEC));
+		sleep_ns(pace_ns / 2 + random_below(&a->seed, pace_ns));
 		closed = now_ns() >= a->end_ns;
 		wait_pool_lock(a);
 		pool.queued += !closed;
@@ -87,6 +89,7 @@ void case_pool(const struct args *a)
 
 	if (!threads)
 		die("no memory for %zu threads", n);
+	pace_ns = arg_count(a, "every-us") * NSEC_PER_USEC;
 	pool_lock_truth = lock_add("pool.lock", "mutex", &pool.lock, sizeof(pool.lock));
 	pool_ready_truth = lock_add("pool.ready", "condvar", &pool.ready, sizeof(pool.ready));
 	for (size_t i = 0; i <= n; i++) {

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/cgroup.h"
+#include "capture/places.h"
 #include "capture/procfs.h"
 #include "capture/procs.h"
 #include "capture/stacks.h"
@@ -28,6 +29,7 @@ struct collector {
 	struct procs *procs;
 	struct stacks *stacks;
 	struct tables *tables;
+	struct places *places;
 	struct map threads;   /* tid -> pid, of those that we look at */
 	struct map strangers; /* tids of wakers that we do not look at, but have named */
 	VEC(struct thread_facts) found;
@@ -48,6 +50,7 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	c->procs = procs_new(w);
 	c->stacks = stacks_new(w, c->procs, e, STACKS_BUDGET);
 	c->tables = tables_new(e, c->procs);
+	c->places = places_new(c->procs);
 	return c;
 }
 
@@ -57,6 +60,7 @@ void collector_free(struct collector *c)
 		return;
 	stacks_free(c->stacks);
 	tables_free(c->tables);
+	places_free(c->places);
 	procs_free(c->procs);
 	map_done(&c->threads);
 	map_done(&c->strangers);
@@ -91,8 +95,10 @@ static void thread_del(struct collector *c, uint32_t tid)
 	if (!pid)
 		return;
 	procs_thread_end(c->procs, (uint32_t)*pid);
-	if (!procs_known(c->procs, (uint32_t)*pid))
+	if (!procs_known(c->procs, (uint32_t)*pid)) {
 		tables_exit(c->tables, (uint32_t)*pid);
+		places_forget(c->places, (uint32_t)*pid);
+	}
 	map_del(&c->threads, tid);
 }
 
@@ -184,7 +190,8 @@ static void tell_thread(struct collector *c, const struct thread_facts *t)
 				      .pid = t->pid,
 				      .state = t->state,
 				      .flags = t->kernel ? THREAD_KERNEL : 0,
-				      .name = t->name}};
+				      .name = t->name,
+				      .vtid = t->vtid}};
 
 	writer_event(c->w, &ev);
 }
@@ -294,7 +301,8 @@ static void on_fork(struct collector *c, struct event *ev, const struct pr_task 
 		tables_fork(c->tables, r->pid);
 	thread_add(c, r->tid, r->pid);
 	ev->kind = EV_FORK;
-	ev->fork = (struct ev_fork){.tid = r->tid, .pid = r->pid, .parent = r->other, .name = name};
+	ev->fork = (struct ev_fork){
+		.tid = r->tid, .pid = r->pid, .parent = r->other, .name = name, .vtid = r->vtid};
 	put(c, ev);
 }
 
@@ -305,6 +313,7 @@ static void on_exec(struct collector *c, struct event *ev, const struct pr_task 
 		thread_del(c, r->other);
 	}
 	tables_exec(c->tables, r->pid, r->code);
+	places_forget(c->places, r->pid);
 	ev->kind = EV_EXEC;
 	ev->exec = (struct ev_exec){.tid = r->tid, .old_tid = r->other, .name = name};
 	put(c, ev);

@@ -53,6 +53,15 @@ static void read_comm(uint32_t pid, uint32_t tid, char *out, size_t room)
 	out[n] = '\0';
 }
 
+/* "NSpid: 4711 12": the tid in our namespace first, and in its own last. */
+static uint32_t last_number(const char *line)
+{
+	const char *last = strrchr(line, '\t');
+	const char *first = strchr(line, '\t');
+
+	return last && last != first ? (uint32_t)strtoul(last, NULL, 10) : 0;
+}
+
 int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 {
 	char path[64], line[256];
@@ -71,7 +80,11 @@ int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 		if (sscanf(line, "State: %c", &letter) == 1)
 			ret->state = state_of(letter);
 		else if (sscanf(line, "PPid: %u", &ppid) == 1)
+			continue;
+		else if (!strncmp(line, "NSpid:", 6)) {
+			ret->vtid = last_number(line);
 			break;
+		}
 	}
 	fclose(f);
 	/* kthreadd is 2, and the parent of every other kernel thread. */
@@ -149,9 +162,10 @@ int procfs_each_map(uint32_t pid, procfs_map_fn *fn, void *ctx)
 		int at = 0;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
-			   &m.start, &m.end, perms, &m.pgoff, &major, &minor, &m.inode, &at) < 7 ||
-		    perms[2] != 'x')
+			   &m.start, &m.end, perms, &m.pgoff, &major, &minor, &m.inode, &at) < 7)
 			continue;
+		m.exec = perms[2] == 'x';
+		m.shared = perms[3] == 's';
 		line[strcspn(line, "\n")] = '\0';
 		m.dev = makedev(major, minor);
 		m.path = line + at;

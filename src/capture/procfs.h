@@ -15,6 +15,7 @@ struct thread_facts {
 	uint32_t tid, pid;
 	uint32_t state; /* enum task_state_bit, as far as /proc tells */
 	bool kernel;
+	uint32_t vtid; /* its tid in its own pid namespace, where that is another one; else 0 */
 	char name[64];
 };
 
@@ -30,10 +31,11 @@ int procfs_each_thread(uint32_t pid, procfs_fn *fn, void *ctx);
 struct map_facts {
 	uint64_t start, end, pgoff;
 	uint64_t dev, inode;
-	const char *path;
+	bool exec, shared;
+	const char *path; /* "" for anonymous memory */
 };
 typedef void procfs_map_fn(void *ctx, const struct map_facts *map);
-/* The executable mappings of a process. */
+/* All mappings of a process, in the order of their addresses. */
 int procfs_each_map(uint32_t pid, procfs_map_fn *fn, void *ctx);
 
 #endif

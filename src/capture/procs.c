@@ -316,15 +316,17 @@ static const struct build_id *build_id_of(struct procs *p, uint32_t pid, const s
 static void load_one(void *ctx, const struct map_facts *f)
 {
 	struct load *l = ctx;
-	const struct build_id *id = build_id_of(l->p, l->pid, f);
-	struct mapping m = {.start = f->start,
-			    .len = f->end - f->start,
-			    .pgoff = f->pgoff,
-			    .path = f->path,
-			    .build_id = id->id,
-			    .build_id_len = id->len};
-	uint32_t module = procs_map(l->p, l->pid, &m);
+	const struct build_id *id;
+	struct mapping m = {
+		.start = f->start, .len = f->end - f->start, .pgoff = f->pgoff, .path = f->path};
+	uint32_t module;
 
+	if (!f->exec)
+		return;
+	id = build_id_of(l->p, l->pid, f);
+	m.build_id = id->id;
+	m.build_id_len = id->len;
+	module = procs_map(l->p, l->pid, &m);
 	if (l->fn)
 		l->fn(l->ctx, l->pid, &m, module);
 }

@@ -10,6 +10,21 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* The words of a futex hold tids as the program has them, which in a container are others. */
+static __always_inline __u32 own_tid(struct task_struct *t)
+{
+	struct pid *p = t->thread_pid;
+	__u32 level = BPF_CORE_READ(p, level), nr = 0;
+
+	if (!level)
+		return 0;
+	bpf_probe_read_kernel(&nr, sizeof(nr),
+			      (void *)p + bpf_core_field_offset(struct pid, numbers) +
+				      level * bpf_core_type_size(struct upid) +
+				      bpf_core_field_offset(struct upid, nr));
+	return nr;
+}
+
 static __always_inline void emit_task(__u32 kind, struct task_struct *t, __u32 other, __u32 code)
 {
 	struct emit e;
@@ -26,6 +41,7 @@ static __always_inline void emit_task(__u32 kind, struct task_struct *t, __u32 o
 	rec->pid = t->tgid;
 	rec->other = other;
 	rec->code = code;
+	rec->vtid = kind == PR_FORK ? own_tid(t) : 0;
 	bpf_probe_read_kernel(rec->comm, sizeof(rec->comm), t->comm);
 	emit_end(&e);
 }
@@ -128,6 +144,7 @@ int BPF_PROG(thaw_rename, struct task_struct *t, const char *comm)
 	rec->pid = t->tgid;
 	rec->other = 0;
 	rec->code = 0;
+	rec->vtid = 0;
 	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), comm);
 	emit_end(&e);
 	return 0;

@@ -78,6 +78,8 @@ struct pr_task {
 	__u32 other; /* FORK: the parent's tid; EXEC: the tid before; JOIN, LEAVE: whole process */
 	__u32 code;  /* FORK: the parent's pid; EXEC: how many; EXIT: as wait(2) has it */
 	char comm[PR_COMM];
+	__u32 vtid; /* FORK: as its own pid namespace has it; 0: that is ours */
+	__u32 pad;
 };
 
 /*

@@ -55,6 +55,15 @@ struct thread_struct {
 	unsigned long fsbase; /* x86 */
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -68,6 +77,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct mm_struct *mm;
 	struct thread_struct thread;
+	struct pid *thread_pid;
 };
 
 #pragma clang attribute pop

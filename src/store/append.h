@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "store/format.h"
 #include "store/index.h"
+#include "store/pack.h"
 #include "store/writer.h"
 
 /* A chunk on its way to the disk. */
@@ -20,6 +21,7 @@ struct chunk {
 	uint32_t items;
 	uint64_t ts_min, ts_max;
 	struct buf raw;
+	struct seams seams;
 	uint32_t counts[EV_KINDS]; /* EVENTS: by kind */
 };
 

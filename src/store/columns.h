@@ -19,11 +19,54 @@ enum codec {
 	CODEC_RUNNING = 4,
 	CODEC_NEXT = 5,
 	CODEC_STRING = 6,
-	CODEC_STEP = 7, /* difference from the value before it, not zigzag; for times */
+	CODEC_STEP = 7, /* difference from the time of the event before it, not zigzag */
+	CODEC_AGAIN = 8,
+	CODEC_AGAIN_BOTH = 9,
+	CODEC_AGAIN_HERE = 10,
+	CODEC_NEAR = 11,
 };
 
 /* Kind 0: the columns that every event has. */
-enum { COMMON_KIND = 1, COMMON_CPU = 2, COMMON_TS = 3 };
+enum { COMMON_KIND = 1, COMMON_CPU = 2 };
+/* The time is a column of each kind, as the times of one kind are more like each other. */
+enum { FIELD_TIME = 0 };
+
+static inline int codec_guesses(unsigned codec)
+{
+	return codec >= CODEC_AGAIN && codec <= CODEC_AGAIN_HERE;
+}
+
+static inline int codec_has_dict(unsigned codec)
+{
+	return codec == CODEC_DICT || codec == CODEC_NEXT || codec_guesses(codec);
+}
+
+/*
+ * What the AGAIN codecs remember: for each of so many keys the two entries of the dictionary that
+ * were used last. Keys that share a slot spoil each other's guesses and nothing else.
+ */
+enum { GUESS_BITS = 12, GUESS_SLOTS = 1 << GUESS_BITS };
+struct guess {
+	uint32_t last, before;
+};
+
+static inline size_t guess_slot(uint64_t key)
+{
+	return (size_t)((key * 0x9e3779b97f4a7c15ull) >> (64 - GUESS_BITS));
+}
+
+/* What a value may depend on: of the same event, the first field and the one before; the CPU's. */
+struct field_context {
+	uint64_t first, before;
+	uint32_t running;
+};
+
+static inline uint64_t guess_key(unsigned codec, const struct field_context *x)
+{
+	if (codec == CODEC_AGAIN_HERE)
+		return x->running;
+	return codec == CODEC_AGAIN_BOTH ? (x->first << 32) + x->before : x->first;
+}
 
 /* The columns by number, and for each kind its first one and the one behind its last. */
 enum column {

@@ -22,8 +22,11 @@ static struct decoder_column *find_column(struct decoder *d, const struct head *
 		return &d->kind;
 	if (h->kind == 0 && h->field == COMMON_CPU && h->codec == CODEC_VARINT)
 		return &d->cpu;
-	if (h->kind == 0 && h->field == COMMON_TS && h->codec == CODEC_STEP)
-		return &d->ts;
+	if (h->field == FIELD_TIME && h->kind < DECODER_KINDS && h->codec == CODEC_STEP) {
+		if (!d->steps[h->kind])
+			d->steps[h->kind] = mem_zalloc(sizeof(*d->steps[0]));
+		return d->steps[h->kind];
+	}
 	if (!kind_known(h->kind))
 		return NULL;
 	for (unsigned i = kinds[h->kind].first; i < kinds[h->kind].end; i++)
@@ -60,7 +63,12 @@ static bool read_column(struct decoder *d, struct decoder_column *c, const struc
 		d->text.len += bytes.len + 1; /* room for all; see take_text() */
 		return true;
 	}
-	if (h->codec == CODEC_DICT || h->codec == CODEC_NEXT) {
+	if (codec_guesses(h->codec)) {
+		if (!c->guesses)
+			c->guesses = mem_alloc(GUESS_SLOTS * sizeof(*c->guesses));
+		memset(c->guesses, 0, GUESS_SLOTS * sizeof(*c->guesses));
+	}
+	if (codec_has_dict(h->codec)) {
 		if (!read_dict(d, c, &bytes))
 			return false;
 		bytes = cur_take(&bytes, cur_left(&bytes));
@@ -75,14 +83,25 @@ static void count_kinds(struct unpack kind, size_t *counts)
 
 	while ((n = unpack_block(&kind, ahead, DECODER_AHEAD)))
 		for (size_t i = 0; i < n; i++)
-			if (ahead[i] < EV_KINDS)
+			if (ahead[i] < DECODER_KINDS)
 				counts[ahead[i]]++;
+}
+
+static const char *complain(const struct decoder *d, const size_t *counts)
+{
+	if (!d->kind.present)
+		return "the kinds of the events are missing";
+	for (unsigned k = 0; k < DECODER_KINDS; k++)
+		if (counts[k] && !(d->steps[k] && d->steps[k]->present))
+			return "the times of events are missing";
+	return NULL;
 }
 
 static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
 {
 	struct cursor heads = *c;
-	size_t counts[EV_KINDS] = {0};
+	size_t counts[DECODER_KINDS] = {0};
+	const char *words;
 
 	for (uint64_t i = 0; i < n_columns; i++) {
 		cur_varint(c);
@@ -110,9 +129,8 @@ static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
 	}
 	if (!cur_ok(c))
 		return err_set(-EBADMSG, "the list of columns is malformed");
-	if (!d->kind.present)
-		return err_set(-EBADMSG, "the kinds of the events are missing");
-	return 0;
+	words = complain(d, counts);
+	return words ? err_set(-EBADMSG, "%s", words) : 0;
 }
 
 static void reset(struct decoder_column *c)
@@ -130,7 +148,9 @@ int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t t
 
 	reset(&d->kind);
 	reset(&d->cpu);
-	reset(&d->ts);
+	for (unsigned i = 0; i < DECODER_KINDS; i++)
+		if (d->steps[i])
+			reset(d->steps[i]);
 	for (unsigned i = 0; i < COLUMNS; i++)
 		reset(&d->cols[i]);
 	d->dict_n = 0;
@@ -208,7 +228,7 @@ static void read_ahead(struct decoder *d, struct decoder_column *c, unsigned cod
 		memset(c->ahead, 0, sizeof(c->ahead));
 	if (c->present && (codec == CODEC_DICT || codec == CODEC_NEXT))
 		n = look_up(d, c, n);
-	if (codec == CODEC_DELTA || codec == CODEC_RUNNING)
+	if (codec == CODEC_DELTA || codec == CODEC_RUNNING || codec == CODEC_NEAR)
 		for (size_t i = 0; i < n; i++)
 			c->ahead[i] = (uint64_t)unzigzag(c->ahead[i]);
 	if (codec == CODEC_DELTA)
@@ -235,10 +255,25 @@ static inline __attribute__((always_inline)) uint64_t take(struct decoder *d,
 	return v;
 }
 
+static inline uint64_t take_again(struct decoder *d, struct decoder_column *c, uint64_t code,
+				  uint64_t key)
+{
+	struct guess *g = &c->guesses[guess_slot(key)];
+	uint64_t i = code > 1 ? code - 2 : code ? g->before : g->last;
+
+	if (i >= c->dict_n) {
+		d->bad = true;
+		return 0;
+	}
+	if (i != g->last)
+		*g = (struct guess){.last = (uint32_t)i, .before = g->last};
+	return d->dict[c->dict_first + i];
+}
+
 /* As in the encoder, codec and size are constants to the compiler. */
-static inline __attribute__((always_inline)) void take_field(struct decoder *d, unsigned column,
-							     unsigned codec, unsigned size,
-							     void *at, uint16_t cpu)
+static inline __attribute__((always_inline)) void
+take_field(struct decoder *d, unsigned column, unsigned codec, unsigned size, void *at,
+	   uint16_t cpu, struct field_context *x, unsigned first)
 {
 	struct decoder_column *c = &d->cols[column];
 	uint64_t v;
@@ -252,20 +287,34 @@ static inline __attribute__((always_inline)) void take_field(struct decoder *d, 
 	v = take(d, c, codec);
 	if (codec == CODEC_RUNNING && c->present)
 		v += *running_on(d, cpu);
+	if (codec == CODEC_NEAR && c->present)
+		v += x->before;
 	if (codec == CODEC_NEXT)
 		*running_on(d, cpu) = (uint32_t)v;
+	if (codec == CODEC_AGAIN_HERE)
+		x->running = *running_on(d, cpu);
+	if (codec_guesses(codec) && c->present)
+		v = take_again(d, c, v, guess_key(codec, x));
 	memcpy(at, &v, size);
+	v = 0;
+	memcpy(&v, at, size);
+	x->before = v;
+	if (column == first)
+		x->first = v;
 }
 
 static bool take_event(struct decoder *d, struct event *ev)
 {
 	uint64_t kind = take(d, &d->kind, CODEC_VARINT);
 	uint64_t cpu = take(d, &d->cpu, CODEC_VARINT);
+	struct field_context x = {0};
 
-	d->ts_now += take(d, &d->ts, CODEC_STEP);
 	d->at++;
-	if (cpu > UINT16_MAX)
+	if (cpu > UINT16_MAX || kind >= DECODER_KINDS) {
 		d->bad = true;
+		return false;
+	}
+	d->ts_now += take(d, d->steps[kind], CODEC_STEP);
 	ev->ts = d->ts_now;
 	ev->kind = (uint16_t)kind;
 	ev->cpu = (uint16_t)cpu;
@@ -273,7 +322,7 @@ static bool take_event(struct decoder *d, struct event *ev)
 #define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
 #define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
 	take_field(d, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name,         \
-		   (uint16_t)cpu);
+		   (uint16_t)cpu, &x, COL_FIRST_##UPPER);
 #define EVENT_END(UPPER, lower) return true;
 #include "wire/event.def"
 	}
@@ -299,6 +348,10 @@ void decoder_init(struct decoder *d)
 
 void decoder_done(struct decoder *d)
 {
+	for (unsigned i = 0; i < DECODER_KINDS; i++)
+		free(d->steps[i]);
+	for (unsigned i = 0; i < COLUMNS; i++)
+		free(d->cols[i].guesses);
 	free(d->dict);
 	free(d->running);
 	buf_done(&d->text);

@@ -14,6 +14,8 @@
 
 /* So many values of each column are decoded at once; those in use fit the fastest cache. */
 enum { DECODER_AHEAD = 64 };
+/* Also of an unknown kind the times must be known, as those that follow begin there. */
+enum { DECODER_KINDS = 256 };
 
 struct decoder_column {
 	bool present;
@@ -25,10 +27,12 @@ struct decoder_column {
 	struct cursor text;
 	size_t dict_first; /* of decoder.dict */
 	size_t dict_n;
+	struct guess *guesses;
 };
 
 struct decoder {
-	struct decoder_column kind, cpu, ts, cols[COLUMNS];
+	struct decoder_column kind, cpu, cols[COLUMNS];
+	struct decoder_column *steps[DECODER_KINDS]; /* NULL: never met */
 	uint64_t *dict; /* the dictionaries of all columns, one after the other */
 	size_t dict_n, dict_room;
 	uint32_t *running;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/pack.h"
 
 enum { DICT_BITS_MIN = 6 };
 
@@ -104,13 +103,33 @@ static void push_text(struct encoder *e, struct encoder_column *c, const char *s
 	c->n++;
 }
 
+/* Mostly it is one of the two guesses, and then the dictionary need not be searched. */
+static inline uint64_t guess(struct encoder_column *c, uint64_t key, uint64_t v)
+{
+	struct guess *g;
+	uint32_t i;
+
+	if (!c->guesses)
+		c->guesses = mem_zalloc(GUESS_SLOTS * sizeof(*c->guesses));
+	g = &c->guesses[guess_slot(key)];
+	if (c->dict.n && c->dict.values[g->last] == v)
+		return 0;
+	i = c->dict.n && c->dict.values[g->before] == v ? g->before : dict_index(&c->dict, v);
+	if (i == g->last) /* the first value of all */
+		return 0;
+	v = i == g->before ? 1 : 2 + (uint64_t)i;
+	*g = (struct guess){.last = i, .before = g->last};
+	return v;
+}
+
 /*
  * What a value of each codec becomes. The compiler sees codec and size as constants: encoder_add()
  * is unrolled from event.def, and that halves its time against a loop over columns[].
  */
 static inline __attribute__((always_inline)) void put_field(struct encoder *e, unsigned column,
 							    unsigned codec, unsigned size,
-							    const void *at, uint16_t cpu)
+							    const void *at, uint16_t cpu,
+							    struct field_context *x, unsigned first)
 {
 	struct encoder_column *c = &e->cols[column];
 	uint64_t v = 0;
@@ -141,18 +160,35 @@ static inline __attribute__((always_inline)) void put_field(struct encoder *e, u
 		push(c, dict_index(&c->dict, v));
 		*running_on(e, cpu) = (uint32_t)v;
 		break;
+	case CODEC_AGAIN_HERE:
+		x->running = *running_on(e, cpu);
+		/* fall through */
+	case CODEC_AGAIN:
+	case CODEC_AGAIN_BOTH:
+		push(c, guess(c, guess_key(codec, x), v));
+		break;
+	case CODEC_NEAR:
+		push(c, zigzag((int64_t)(v - x->before)));
+		break;
 	default:
 		push(c, v);
 	}
+	x->before = v;
+	if (column == first)
+		x->first = v;
 }
 
 void encoder_add(struct encoder *e, const struct event *ev)
 {
-	if (!e->n_events)
+	struct field_context x = {0};
+
+	if (!e->n_events) {
 		e->ts_first = e->ts_last = e->ts_min = e->ts_max = ev->ts;
+		e->first = &e->steps[ev->kind];
+	}
 	e->ts_min = ev->ts < e->ts_min ? ev->ts : e->ts_min;
 	e->ts_max = ev->ts > e->ts_max ? ev->ts : e->ts_max;
-	push(&e->ts, ev->ts - e->ts_last);
+	push(&e->steps[ev->kind], ev->ts - e->ts_last);
 	e->ts_last = ev->ts;
 	push(&e->kind, ev->kind);
 	push(&e->cpu, ev->cpu);
@@ -162,7 +198,8 @@ void encoder_add(struct encoder *e, const struct event *ev)
 	switch (ev->kind) {
 #define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
 #define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
-	put_field(e, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name, ev->cpu);
+	put_field(e, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name, ev->cpu, \
+		  &x, COL_FIRST_##UPPER);
 #define EVENT_END(UPPER, lower) break;
 #include "wire/event.def"
 	}
@@ -171,7 +208,7 @@ void encoder_add(struct encoder *e, const struct event *ev)
 /* A column that is absent reads as zeros. RUNNING and DELTA have zeros that mean something else. */
 static bool all_zero(const struct encoder_column *c, unsigned codec)
 {
-	if (codec == CODEC_DICT || codec == CODEC_NEXT)
+	if (codec_has_dict(codec))
 		return c->dict.n == 1 && c->dict.values[0] == 0;
 	if (codec != CODEC_VARINT)
 		return false;
@@ -181,20 +218,21 @@ static bool all_zero(const struct encoder_column *c, unsigned codec)
 	return true;
 }
 
-static void put_column(struct buf *heads, struct buf *body, const struct encoder_column *c,
-		       unsigned kind, unsigned field, unsigned codec)
+static void put_column(struct buf *heads, struct buf *body, struct seams *seams,
+		       const struct encoder_column *c, unsigned kind, unsigned field,
+		       unsigned codec)
 {
 	size_t start = body->len;
 
 	if (codec == CODEC_STRING) {
 		buf_put(body, c->text.p, c->text.len);
 	} else {
-		if (codec == CODEC_DICT || codec == CODEC_NEXT) {
+		if (codec_has_dict(codec)) {
 			buf_put_varint(body, c->dict.n);
 			for (uint32_t i = 0; i < c->dict.n; i++)
 				buf_put_varint(body, c->dict.values[i]);
 		}
-		pack_put(body, c->v, c->n);
+		pack_put(body, c->v, c->n, codec == CODEC_STEP, seams);
 	}
 	buf_put_varint(heads, kind);
 	buf_put_varint(heads, field);
@@ -207,6 +245,8 @@ static void column_clear(struct encoder_column *c)
 	c->n = 0;
 	c->prev = 0;
 	dict_clear(&c->dict);
+	if (c->guesses)
+		memset(c->guesses, 0, GUESS_SLOTS * sizeof(*c->guesses));
 	buf_clear(&c->text);
 }
 
@@ -214,9 +254,11 @@ static void start_afresh(struct encoder *e)
 {
 	column_clear(&e->kind);
 	column_clear(&e->cpu);
-	column_clear(&e->ts);
+	for (size_t i = 0; i < EV_KINDS; i++)
+		column_clear(&e->steps[i]);
 	for (size_t i = 0; i < COLUMNS; i++)
-		column_clear(&e->cols[i]);
+		if (e->cols[i].n)
+			column_clear(&e->cols[i]);
 	if (e->n_running)
 		memset(e->running, 0, e->n_running * sizeof(*e->running));
 	memset(e->counts, 0, sizeof(e->counts));
@@ -224,28 +266,35 @@ static void start_afresh(struct encoder *e)
 	e->raw_bytes = 0;
 }
 
-void encoder_finish(struct encoder *e, struct buf *out)
+void encoder_finish(struct encoder *e, struct buf *out, struct seams *seams)
 {
 	struct buf heads = {0}, body = {0};
-	unsigned n = 3;
+	unsigned n = 2;
 
 	if (e->n_events)
-		e->ts.v[0] = e->ts_first - e->ts_min;
-	put_column(&heads, &body, &e->kind, 0, COMMON_KIND, CODEC_VARINT);
-	put_column(&heads, &body, &e->cpu, 0, COMMON_CPU, CODEC_VARINT);
-	put_column(&heads, &body, &e->ts, 0, COMMON_TS, CODEC_STEP);
+		e->first->v[0] = e->ts_first - e->ts_min;
+	put_column(&heads, &body, seams, &e->kind, 0, COMMON_KIND, CODEC_VARINT);
+	put_column(&heads, &body, seams, &e->cpu, 0, COMMON_CPU, CODEC_VARINT);
+	for (unsigned k = 0; k < EV_KINDS; k++) {
+		if (!e->steps[k].n)
+			continue;
+		put_column(&heads, &body, seams, &e->steps[k], k, FIELD_TIME, CODEC_STEP);
+		n++;
+	}
 	for (size_t i = 0; i < COLUMNS; i++) {
 		const struct column_desc *d = &columns[i];
 
 		if (!e->cols[i].n || all_zero(&e->cols[i], d->codec))
 			continue;
-		put_column(&heads, &body, &e->cols[i], d->kind, d->field, d->codec);
+		put_column(&heads, &body, seams, &e->cols[i], d->kind, d->field, d->codec);
 		n++;
 	}
 	buf_reserve(out, 20 + heads.len + body.len);
 	buf_put_varint(out, e->n_events);
 	buf_put_varint(out, n);
 	buf_put(out, heads.p, heads.len);
+	for (size_t i = 0; seams && i < seams->at.n; i++)
+		seams->at.v[i] += out->len;
 	buf_put(out, body.p, body.len);
 	buf_done(&heads);
 	buf_done(&body);
@@ -262,6 +311,7 @@ static void column_done(struct encoder_column *c)
 	free(c->v);
 	free(c->dict.values);
 	free(c->dict.slots);
+	free(c->guesses);
 	buf_done(&c->text);
 }
 
@@ -269,7 +319,8 @@ void encoder_done(struct encoder *e)
 {
 	column_done(&e->kind);
 	column_done(&e->cpu);
-	column_done(&e->ts);
+	for (size_t i = 0; i < EV_KINDS; i++)
+		column_done(&e->steps[i]);
 	for (size_t i = 0; i < COLUMNS; i++)
 		column_done(&e->cols[i]);
 	free(e->running);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "store/columns.h"
+#include "store/pack.h"
 
 /* Distinct values in the order in which they appeared, and a hash table to find them again. */
 struct dict {
@@ -25,12 +26,14 @@ struct encoder_column {
 	size_t n, room;
 	uint64_t prev;
 	struct dict dict;
+	struct guess *guesses;
 	struct buf text;
 };
 
 struct encoder {
-	struct encoder_column kind, cpu, ts, cols[COLUMNS];
-	uint32_t *running; /* by CPU */
+	struct encoder_column kind, cpu, steps[EV_KINDS], cols[COLUMNS];
+	struct encoder_column *first; /* that of the first event's step */
+	uint32_t *running;	      /* by CPU */
 	size_t n_running;
 	size_t n_events;
 	size_t raw_bytes; /* about as large as the payload will be */
@@ -44,7 +47,7 @@ void encoder_done(struct encoder *e);
 /* The kind must be known; the encoder must have fewer than EVENTS_PER_CHUNK_MAX events. */
 void encoder_add(struct encoder *e, const struct event *ev);
 
-/* Appends the payload to `out` and starts the next chunk. */
-void encoder_finish(struct encoder *e, struct buf *out);
+/* Puts the payload into `out`, which is empty, and starts the next chunk. `seams` may be NULL. */
+void encoder_finish(struct encoder *e, struct buf *out, struct seams *seams);
 
 #endif

@@ -4,33 +4,67 @@
  * with a few large ones between them, and a reader goes through them in order. So:
  *
  *   base     zigzag varint, the smallest value (as signed)
- *   width    1 byte, 0 to 8
+ *   shape    1 byte, see below
  *   n_exc    varint, then n_exc times: gap (varint, from the place after the last one), value
- * (varint) planes   width times n bytes: the lowest byte of every value, then the next byte of
- * every value...
+ *   body     as the shape says
  *
- * A value is base plus its bytes, modulo 2^64, unless an exception names its place. Planes rather
- * than varints: the low bytes of times are noise, the high ones are not, and apart from each other
- * the second kind compresses to what it is worth; and reading has no branches that depend on data.
- * A constant column has width 0 and costs a few bytes, whatever n is.
+ * A value is base plus what the body has for it, modulo 2^64, unless an exception names its place.
+ *
+ *   0        no body: all are the base. A constant column costs a few bytes, whatever n is
+ *   1 to 8   so many planes of n bytes: the lowest byte of every value, then the next byte of
+ *            every value... High bytes repeat themselves and low ones do not; apart from each other
+ *            the first kind compresses to what it is worth
+ *   9 to 11  1, 2 or 4 bits a value, lowest bits first. Bytes that take few values each carry
+ *            little; together they make bytes that a Huffman code can be good at
+ *   12       n bytes, the class of each value, and then bits, lowest first, without padding between
+ *            values. Class c is c if that is below 4; otherwise it has a leading 1 and the two low
+ *            bits of c, followed by c / 4 - 1 bits of the second part. For times: their sizes are
+ *            worth compressing, what is behind the first three bits is noise
  */
 #ifndef THAW_STORE_PACK_H
 #define THAW_STORE_PACK_H
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/vec.h"
 
-void pack_put(struct buf *out, const uint64_t *v, size_t n);
+enum {
+	PACK_BITS_1 = 9,
+	PACK_BITS_2 = 10,
+	PACK_BITS_4 = 11,
+	PACK_TIMES = 12,
+	PACK_CLASS_MAX = 4 * 57 + 3, /* 56 bits and a class: with what a bit offset adds, 8 bytes */
+};
+
+/* How many bits follow the class. */
+static inline unsigned pack_class_bits(unsigned class)
+{
+	return class < 8 ? 0 : class / 4 - 1;
+}
+
+/*
+ * Where in a payload bytes of one nature end and those of another begin: a compressor that knows
+ * uses a code for each. Small ones are left in their surroundings.
+ */
+struct seams {
+	VEC(size_t) at; /* ascending */
+};
+void seams_add(struct seams *s, size_t from, size_t to);
+
+/* `times`: what is in it is large and little of it repeats itself. `seams` may be NULL. */
+void pack_put(struct buf *out, const uint64_t *v, size_t n, bool times, struct seams *seams);
 
 struct unpack {
-	const uint8_t *planes;
+	const uint8_t *body;
 	size_t n, at;
 	uint64_t base;
-	unsigned width;
+	unsigned shape;
 	size_t exc_at; /* the place of the next exception, or n */
 	uint64_t exc_value;
 	size_t exc_left;
 	struct cursor exc;
+	uint64_t bit_at; /* PACK_TIMES: where in the second part */
+	size_t bytes;	 /* of the second part */
 };
 
 /*
@@ -48,7 +82,7 @@ size_t unpack_block(struct unpack *u, uint64_t *out, size_t room);
 /* Are all values that are left the same? */
 static inline bool unpack_constant(const struct unpack *u)
 {
-	return !u->width && u->exc_at >= u->n;
+	return !u->shape && u->exc_at >= u->n;
 }
 
 #endif

@@ -150,7 +150,7 @@ static void put_events(struct writer *w)
 	c->ts_min = e->ts_min;
 	c->ts_max = e->ts_max;
 	memcpy(c->counts, e->counts, sizeof(c->counts));
-	encoder_finish(e, &c->raw);
+	encoder_finish(e, &c->raw, &c->seams);
 	disk_put(w->disk, c);
 }
 

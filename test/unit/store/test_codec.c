@@ -7,14 +7,14 @@
 #include "store/encode.h"
 #include "store/pack.h"
 
-static void pack_round_trip(const uint64_t *v, size_t n, size_t most)
+static void pack_round_trip(const uint64_t *v, size_t n, bool times, size_t most)
 {
 	static const size_t rooms[] = {1, 7, 64, 100000};
 	struct buf b = {0};
 	struct unpack u;
 	uint64_t *got = mem_alloc((n + 1) * sizeof(*got));
 
-	pack_put(&b, v, n);
+	pack_put(&b, v, n, times, NULL);
 	assert_true(b.len <= most);
 	for (size_t k = 0; k < sizeof(rooms) / sizeof(rooms[0]); k++) {
 		size_t at = 0, more;
@@ -38,14 +38,77 @@ static void test_pack(void **state)
 	struct rng r = {1};
 	static uint64_t v[5000];
 
-	pack_round_trip(v, 0, 3);
+	pack_round_trip(v, 0, false, 3);
+	pack_round_trip(v, 0, true, 3);
 	for (int round = 0; round < 300; round++) {
 		size_t n = 1 + rng_below(&r, 300);
 		unsigned shift = (unsigned)rng_below(&r, 64);
 
 		for (size_t i = 0; i < n; i++)
 			v[i] = round % 2 ? rng_value(&r) : rng_next(&r) >> shift;
-		pack_round_trip(v, n, 20 + 8 * n + 20 * (n / 64));
+		pack_round_trip(v, n, false, 20 + 8 * n + 20 * (n / 32));
+		pack_round_trip(v, n, true, 20 + 9 * n + 20 * (n / 32));
+	}
+}
+
+/* Every length, as the last byte may be filled in part; and an exception now and then. */
+static void test_pack_narrow(void **state)
+{
+	static uint64_t v[600];
+	struct rng r = {9};
+
+	for (unsigned bits = 1; bits <= 4; bits *= 2)
+		for (size_t n = 1; n < 600; n++) {
+			for (size_t i = 0; i < n; i++)
+				v[i] = 1000 + (rng_next(&r) >> (64 - bits));
+			pack_round_trip(v, n, false, 8 + (n * bits + 7) / 8);
+			v[rng_below(&r, n)] = rng_next(&r) >> 1 | 1ull << 40;
+			if (n >= 32)
+				pack_round_trip(v, n, false, 24 + (n * bits + 7) / 8);
+		}
+}
+
+/* The edges of all classes; steps back in time, and such as no time is long enough for. */
+static void test_pack_times(void **state)
+{
+	static uint64_t v[4000];
+	struct rng r = {11};
+	size_t n = 0;
+
+	for (unsigned k = 0; k < 64; k++)
+		for (int64_t d = -2; d <= 2; d++)
+			v[n++] = (1ull << k) + (uint64_t)d;
+	pack_round_trip(v, n, true, 9 * n + 20);
+	for (n = 0; n < 4000; n++)
+		v[n] = 200 + rng_below(&r, 60000);
+	pack_round_trip(v, n, true, 4000 * 27 / 10 + 100);
+	/* A few negative ones must not cost the others anything. */
+	for (int i = 0; i < 10; i++)
+		v[rng_below(&r, n)] = (uint64_t) - (int64_t)(1 + rng_below(&r, 1000));
+	pack_round_trip(v, n, true, 4000 * 27 / 10 + 300);
+}
+
+/* The examples of docs/format.md. */
+static void test_pack_bytes(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len, n;
+		uint64_t v[5];
+	} cases[] = {
+		{"\x0a\x00\x00", 3, 4, {5, 5, 5, 5}},
+		{"\x0a\x01\x01\x02\xc0\x84\x3d\x00\x00\x00\x01", 11, 4, {5, 5, 1000000, 6}},
+		{"\x0a\x0a\x00\xe4\x01", 5, 5, {5, 6, 7, 8, 6}},
+		{"\x00\x0c\x00\x03\x08\x0a\x25\x70\x03", 9, 4, {3, 8, 12, 1500}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct unpack u;
+		uint64_t got[5];
+
+		assert_true(unpack_init(&u, cur_init(cases[i].bytes, cases[i].len), cases[i].n));
+		assert_int_equal(unpack_block(&u, got, 5), cases[i].n);
+		assert_memory_equal(got, cases[i].v, cases[i].n * sizeof(*got));
 	}
 }
 
@@ -55,11 +118,12 @@ static void test_constant_columns_are_free(void **state)
 
 	for (size_t i = 0; i < 5000; i++)
 		v[i] = UINT64_MAX - 5;
-	pack_round_trip(v, 5000, 12);
+	pack_round_trip(v, 5000, false, 12);
 	/* A thread that was running before its chunk began must not spoil the column. */
 	v[0] = 77777;
 	v[4999] = 1ull << 40;
-	pack_round_trip(v, 5000, 40);
+	pack_round_trip(v, 5000, false, 40);
+	pack_round_trip(v, 5000, true, 40);
 }
 
 enum { MANY = 20000 };
@@ -80,7 +144,7 @@ static void round_trip(struct event *evs, size_t n, size_t per_chunk)
 		for (; i < end; i++)
 			encoder_add(&e, &evs[i]);
 		ts_min = e.ts_min;
-		encoder_finish(&e, &b);
+		encoder_finish(&e, &b, NULL);
 		assert_int_equal(decoder_start(&d, b.p, b.len, ts_min), 0);
 		for (size_t k = first; k < end; k++) {
 			assert_int_equal(decoder_next(&d, &got), 1);
@@ -111,7 +175,8 @@ static void test_every_kind_with_any_values(void **state)
 	free(evs);
 }
 
-/* Eight bytes a switch with its waking, before compression: what makes long recordings possible. */
+/* Eight bytes a switch with its waking, even before compression: what makes long recordings
+ * possible. */
 static void test_switches_are_small(void **state)
 {
 	struct rng r = {7};
@@ -135,29 +200,81 @@ static void test_switches_are_small(void **state)
 		s.switch_.state = 1;
 		encoder_add(&e, &s);
 	}
-	encoder_finish(&e, &b);
-	assert_true(b.len < 20000 * 11);
+	encoder_finish(&e, &b, NULL);
+	assert_true(b.len < 20000 * 8);
 	encoder_done(&e);
 	buf_done(&b);
 }
 
-static void put_column(struct buf *heads, struct buf *body, unsigned kind, unsigned field,
-		       unsigned codec, const uint64_t *v, size_t n)
+static void put_dict_column(struct buf *heads, struct buf *body, unsigned kind, unsigned field,
+			    unsigned codec, const uint64_t *dict, size_t n_dict, const uint64_t *v,
+			    size_t n)
 {
 	size_t start = body->len;
 
-	pack_put(body, v, n);
+	if (dict)
+		buf_put_varint(body, n_dict);
+	for (size_t i = 0; i < n_dict; i++)
+		buf_put_varint(body, dict[i]);
+	pack_put(body, v, n, false, NULL);
 	buf_put_varint(heads, kind);
 	buf_put_varint(heads, field);
 	buf_put_u8(heads, (uint8_t)codec);
 	buf_put_varint(heads, body->len - start);
 }
 
+static void put_column(struct buf *heads, struct buf *body, unsigned kind, unsigned field,
+		       unsigned codec, const uint64_t *v, size_t n)
+{
+	put_dict_column(heads, body, kind, field, codec, NULL, 0, v, n);
+}
+
+static void put_payload(struct buf *b, struct buf *heads, struct buf *body, size_t n,
+			size_t columns)
+{
+	buf_put_varint(b, n);
+	buf_put_varint(b, columns);
+	buf_put(b, heads->p, heads->len);
+	buf_put(b, body->p, body->len);
+	buf_done(heads);
+	buf_done(body);
+}
+
+/* Two guesses for each thread, and for each thread and kernel stack; worked out by hand. */
+static void test_guesses(void **state)
+{
+	const uint64_t kind[] = {EV_WAIT, EV_WAIT, EV_WAIT, EV_WAIT, EV_WAIT}, step[5] = {0};
+	const uint64_t tid[] = {7 * 2, 7 * 2, 9 * 2, 7 * 2, 9 * 2};
+	const uint64_t stacks[] = {100, 200}, k[] = {0, 3, 3, 1, 0}, u[] = {0, 3, 0, 0, 3};
+	const uint32_t want_k[] = {100, 200, 200, 100, 200}, want_u[] = {100, 200, 100, 100, 200};
+	struct buf heads = {0}, body = {0}, b = {0};
+	struct decoder d;
+	struct event ev;
+
+	put_column(&heads, &body, 0, COMMON_KIND, CODEC_VARINT, kind, 5);
+	put_column(&heads, &body, EV_WAIT, FIELD_TIME, CODEC_STEP, step, 5);
+	put_column(&heads, &body, EV_WAIT, 1, CODEC_RUNNING, tid, 5);
+	put_dict_column(&heads, &body, EV_WAIT, 2, CODEC_AGAIN, stacks, 2, k, 5);
+	put_dict_column(&heads, &body, EV_WAIT, 3, CODEC_AGAIN_BOTH, stacks, 2, u, 5);
+	put_payload(&b, &heads, &body, 5, 5);
+	decoder_init(&d);
+	assert_int_equal(decoder_start(&d, b.p, b.len, 0), 0);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(decoder_next(&d, &ev), 1);
+		assert_int_equal(ev.wait.tid, tid[i] / 2);
+		assert_int_equal(ev.wait.kstack, want_k[i]);
+		assert_int_equal(ev.wait.ustack, want_u[i]);
+	}
+	assert_int_equal(decoder_next(&d, &ev), 0);
+	decoder_done(&d);
+	buf_done(&b);
+}
+
 /* A file from the future: new fields, new codecs, new kinds of events; and old ones left out. */
 static void test_unknown_and_missing_columns(void **state)
 {
 	const uint64_t kind[] = {EV_EXIT, 200, EV_EXIT, EV_RENAME};
-	const uint64_t cpu[] = {1, 2, 3, 4}, step[] = {0, 10, 10, 10};
+	const uint64_t cpu[] = {1, 2, 3, 4}, step[] = {0, 10};
 	const uint64_t code[] = {7, 9}, strange[] = {1, 2, 3};
 	struct buf heads = {0}, body = {0}, b = {0};
 	struct decoder d;
@@ -166,16 +283,14 @@ static void test_unknown_and_missing_columns(void **state)
 	put_column(&heads, &body, 0, COMMON_KIND, CODEC_VARINT, kind, 4);
 	put_column(&heads, &body, 0, 9, CODEC_VARINT, kind, 4);
 	put_column(&heads, &body, 0, COMMON_CPU, CODEC_VARINT, cpu, 4);
-	put_column(&heads, &body, 0, COMMON_TS, CODEC_STEP, step, 4);
+	put_column(&heads, &body, EV_EXIT, FIELD_TIME, CODEC_STEP, step, 2);
+	put_column(&heads, &body, EV_RENAME, FIELD_TIME, CODEC_STEP, step + 1, 1);
+	put_column(&heads, &body, 200, FIELD_TIME, CODEC_STEP, step + 1, 1);
 	put_column(&heads, &body, 200, 1, CODEC_VARINT, strange, 1);
 	put_column(&heads, &body, EV_EXIT, 99, CODEC_VARINT, strange, 2);
 	put_column(&heads, &body, EV_EXIT, 2, CODEC_VARINT, code, 2);
 	put_column(&heads, &body, EV_EXIT, 1, 99, strange, 3);
-	buf_put_varint(&b, 4);
-	buf_put_varint(&b, 8);
-	buf_put(&b, heads.p, heads.len);
-	buf_put(&b, body.p, body.len);
-
+	put_payload(&b, &heads, &body, 4, 10);
 	decoder_init(&d);
 	assert_int_equal(decoder_start(&d, b.p, b.len, 1000), 0);
 	assert_int_equal(decoder_next(&d, &ev), 1);
@@ -192,8 +307,22 @@ static void test_unknown_and_missing_columns(void **state)
 	assert_int_equal(decoder_next(&d, &ev), 0);
 	assert_int_equal(d.unknown, 1);
 	decoder_done(&d);
-	buf_done(&heads);
-	buf_done(&body);
+	buf_done(&b);
+}
+
+/* Without the times of one kind those of all others would be wrong too. */
+static void test_times_cannot_be_missing(void **state)
+{
+	const uint64_t kind[] = {EV_EXIT, EV_RENAME}, step[] = {10};
+	struct buf heads = {0}, body = {0}, b = {0};
+	struct decoder d;
+
+	put_column(&heads, &body, 0, COMMON_KIND, CODEC_VARINT, kind, 2);
+	put_column(&heads, &body, EV_EXIT, FIELD_TIME, CODEC_STEP, step, 1);
+	put_payload(&b, &heads, &body, 2, 2);
+	decoder_init(&d);
+	assert_int_equal(decoder_start(&d, b.p, b.len, 0), -EBADMSG);
+	decoder_done(&d);
 	buf_done(&b);
 }
 
@@ -211,7 +340,7 @@ static void test_any_bytes(void **state)
 		ev = rng_event(&r, 0);
 		encoder_add(&e, &ev);
 	}
-	encoder_finish(&e, &b);
+	encoder_finish(&e, &b, NULL);
 	for (int i = 0; i < 20000; i++) {
 		size_t at = rng_below(&r, b.len);
 		uint8_t was = b.p[at];
@@ -231,10 +360,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pack),
+		cmocka_unit_test(test_pack_narrow),
+		cmocka_unit_test(test_pack_times),
+		cmocka_unit_test(test_pack_bytes),
 		cmocka_unit_test(test_constant_columns_are_free),
 		cmocka_unit_test(test_every_kind_with_any_values),
 		cmocka_unit_test(test_switches_are_small),
 		cmocka_unit_test(test_unknown_and_missing_columns),
+		cmocka_unit_test(test_guesses),
+		cmocka_unit_test(test_times_cannot_be_missing),
 		cmocka_unit_test(test_any_bytes),
 	};
 

@@ -18,15 +18,15 @@ enum reason reason_of_state(uint32_t state)
 		{STATE_STOPPED, REASON_STOPPED},
 		{STATE_PARKED, REASON_PARKED},
 		{STATE_FROZEN, REASON_FROZEN},
-		{STATE_RTLOCK, REASON_RTLOCK},
-		{STATE_UNINTERRUPTIBLE | STATE_NOLOAD, REASON_IDLE_KTHREAD},
-		{STATE_UNINTERRUPTIBLE | STATE_IOWAIT, REASON_IO},
-		{STATE_UNINTERRUPTIBLE, REASON_UNINTERRUPTIBLE},
-		{STATE_INTERRUPTIBLE, REASON_SLEEP},
+		{STATE_RTLOCK, REASON_KERNEL_LOCK},
+		{STATE_UNINTERRUPTIBLE | STATE_NOLOAD, REASON_IDLE},
+		{STATE_UNINTERRUPTIBLE | STATE_IOWAIT, REASON_DISK},
+		{STATE_UNINTERRUPTIBLE, REASON_UNKNOWN},
+		{STATE_INTERRUPTIBLE, REASON_UNKNOWN},
 	};
 
 	if (state == STATE_INTERRUPTIBLE) /* of most waits */
-		return REASON_SLEEP;
+		return REASON_UNKNOWN;
 	for (unsigned i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if ((state & rules[i].all) == rules[i].all)
 			return rules[i].reason;
@@ -35,22 +35,45 @@ enum reason reason_of_state(uint32_t state)
 
 static const struct {
 	const char *name, *label, *words;
-} rows[REASONS] = {
+} reasons[REASONS] = {
 #define REASON(id, UPPER, name, label, words) [id] = {name, label, words},
-#include "model/reason.def"
+#include "model/wait.def"
 };
+
+static const struct {
+	const char *name, *words;
+} evidences[EVIDENCES] = {
+#define EVIDENCE(id, UPPER, name, words) [id] = {name, words},
+#include "model/wait.def"
+};
+
+/* Numbers from the future, and those that are not used any more, are not known. */
+static enum reason known(enum reason r)
+{
+	return r < REASONS && reasons[r].name ? r : REASON_UNKNOWN;
+}
 
 const char *reason_name(enum reason r)
 {
-	return rows[r < REASONS ? r : REASON_UNKNOWN].name;
+	return reasons[known(r)].name;
 }
 
 const char *reason_label(enum reason r)
 {
-	return rows[r < REASONS ? r : REASON_UNKNOWN].label;
+	return reasons[known(r)].label;
 }
 
 const char *reason_words(enum reason r)
 {
-	return rows[r < REASONS ? r : REASON_UNKNOWN].words;
+	return reasons[known(r)].words;
+}
+
+const char *evidence_name(enum evidence e)
+{
+	return evidences[e < EVIDENCES ? e : EVIDENCE_NONE].name;
+}
+
+const char *evidence_words(enum evidence e)
+{
+	return evidences[e < EVIDENCES ? e : EVIDENCE_NONE].words;
 }

@@ -47,7 +47,7 @@ static uint64_t weight(const struct thread *t, enum thread_order order)
 {
 	switch (order) {
 	case ORDER_TELLING:
-		return thread_wall(t) - t->waits[REASON_SLEEP] - t->waits[REASON_IDLE_KTHREAD];
+		return thread_wall(t) - t->waits[REASON_UNKNOWN] - t->waits[REASON_IDLE];
 	case ORDER_RUNNING:
 		return t->total[INTERVAL_RUNNING];
 	case ORDER_RUNNABLE:
@@ -192,7 +192,7 @@ static void add_wait(struct wait_place *p, const struct wait_row *r)
 static int by_total(const void *pa, const void *pb)
 {
 	const struct wait_place *a = pa, *b = pb;
-	int c = (a->reason == REASON_IDLE_KTHREAD) - (b->reason == REASON_IDLE_KTHREAD);
+	int c = (a->reason == REASON_IDLE) - (b->reason == REASON_IDLE);
 
 	if (!c)
 		c = descending(a->total, b->total);

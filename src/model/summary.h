@@ -6,7 +6,11 @@
 #ifndef THAW_MODEL_SUMMARY_H
 #define THAW_MODEL_SUMMARY_H
 
+#include "model/blame.h"
+#include "model/finding.h"
+#include "model/locks.h"
 #include "model/model.h"
+#include "model/stalls.h"
 
 enum thread_order {
 	ORDER_TELLING, /* the busiest and those held up first; see summary.c */
@@ -33,6 +37,9 @@ struct waker_sum {
 /* Waits for one reason in one place: the same functions, whatever the addresses in them. */
 struct wait_place {
 	enum reason reason;
+	enum evidence evidence; /* of the one that waited longest in total */
+	enum reason in; /* IDLE: what it looked like before that was decided (poll, condvar) */
+	size_t lock;	/* into summary.locks, if it is one and the same; else SIZE_MAX */
 	uint32_t kstack, ustack; /* of the one that waited longest in total */
 	uint64_t total, count, open;
 	uint64_t max, max_start;
@@ -49,8 +56,15 @@ struct summary {
 	uint64_t total[INTERVAL_KINDS];
 	uint64_t samples;
 	VEC(struct function_count) functions; /* by self, then total */
-	VEC(struct wait_place) waits; /* by total, idle kernel threads last; with a stack only */
+	VEC(struct wait_place) waits;	      /* by total, idle ones last; with a stack only */
 	struct wait_place placeless[REASONS]; /* all others, by reason */
+	uint64_t reasons[REASONS];  /* of the threads' time: waiting, and being runnable */
+	VEC(struct lock_sum) locks; /* by total; those that are no contention behind the others */
+	size_t contended;	    /* how many of them are contention */
+	bool kernel_locks;	    /* the capture has the kernel's record of them; else inferred */
+	struct blame blame;
+	struct stalls stalls;
+	struct finding finding;
 };
 
 struct summary_opts {

@@ -82,7 +82,7 @@ static const struct wait_place *main_place(const struct summary *s)
 	for (size_t i = 0; i < s->waits.n; i++) {
 		const struct wait_place *p = &s->waits.v[i];
 
-		if (p->reason != REASON_IDLE_KTHREAD && !frames_idle(names, p->kstack, p->ustack))
+		if (p->reason != REASON_IDLE && !frames_idle(names, p->kstack, p->ustack))
 			return p;
 	}
 	return NULL;

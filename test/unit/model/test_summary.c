@@ -138,8 +138,8 @@ static void test_waits(void **state)
 	assert_int_equal(p->wakers.v[0].total, 30);
 	assert_int_equal(p->wakers.v[1].tid, 3);
 	assert_int_equal(p->wakers.v[1].total, 10);
-	assert_int_equal(s->placeless[REASON_SLEEP].total, 50);
-	assert_int_equal(s->placeless[REASON_SLEEP].open, 1);
+	assert_int_equal(s->placeless[REASON_UNKNOWN].total, 50);
+	assert_int_equal(s->placeless[REASON_UNKNOWN].open, 1);
 	summary_free(s);
 	feed_done(f);
 }

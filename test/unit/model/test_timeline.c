@@ -54,7 +54,7 @@ static void test_waking_not_recorded(void **state)
 	END(60);
 	feed_finish(f);
 	EXPECT(1, "R0 0-10, W10002 10-50, R1 50-60");
-	assert_int_equal(timeline_thread(&f->m->timeline, 1)->waits[REASON_IO], 40);
+	assert_int_equal(timeline_thread(&f->m->timeline, 1)->waits[REASON_DISK], 40);
 	feed_done(f);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is wrong, as data for one sentence: "WORKERS spent 61% of their time waiting for
- * COMMIT_LOCK, held by CHECKPOINTER in FLUSH_LOG, which was waiting for the DISK". view/lead.c has
- * the words.
+ * COMMIT_LOCK, held by CHECKPOINTER in FLUSH_LOG, which was waiting for the DISK"; or, where no
+ * lock is to blame, "WORKERS spent 40% of their time waiting for the DISK in LOAD_PAGE".
+ * view/lead.c has the words.
  */
 #ifndef THAW_MODEL_FINDING_H
 #define THAW_MODEL_FINDING_H
@@ -10,19 +11,19 @@
 #include "model/blame.h"
 
 struct finding {
-	bool found;	       /* there is something to say */
-	char *group;	       /* what the victims' names have in common, "worker"; "" if nothing */
-	uint32_t process_wide; /* the victims are most threads of their process */
-	VEC(const struct thread *) victims; /* those of the group that waited, by time */
-	uint64_t waited;		    /* their time behind this lock */
-	uint64_t wall;			    /* their time in all */
-	size_t lock;			    /* into summary.locks */
-	const struct thread *holder;	    /* who kept them waiting longest; NULL: not known */
-	uint64_t held;			    /* of `waited`: by this holder */
-	uint32_t function;	   /* in which it was, of its own program; UINT32_MAX: not known */
-	enum interval_kind doing;  /* what the holder, or who it waited for, did for most of it */
-	enum reason reason;	   /* if that was to wait */
-	const struct thread *root; /* who: the holder itself, or the end of the chain */
+	bool found;	/* there is something to say */
+	char *group;	/* what the names of the threads have in common: "worker" */
+	size_t threads; /* that are named so, in one process */
+	uint64_t wall;	/* their time in all */
+	VEC(const struct thread *) victims; /* those of them that waited for it */
+	uint64_t waited;		    /* their time behind it */
+	size_t lock; /* into summary.locks; SIZE_MAX: none, `reason` is what they waited for */
+	const struct thread *holder; /* of the lock, who kept others longest; NULL: not known */
+	uint64_t held;		     /* of all waiting for the lock: by this holder */
+	uint32_t function; /* where the holder was (without a lock: the threads); UINT32_MAX */
+	const struct thread *root; /* at the end of the chain: the holder, or who held that up */
+	enum interval_kind doing;  /* what the root did for most of it; LOST: not known */
+	enum reason reason;	   /* what for, if it waited or was runnable */
 };
 
 #endif

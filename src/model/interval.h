@@ -23,6 +23,7 @@ struct waker {
 	uint32_t tid;
 	uint32_t kstack, ustack; /* where it did so, if taken */
 	uint8_t ctx;		 /* enum wake_ctx; only WAKE_TASK may be blamed on `tid` */
+	bool release;		 /* it was in a call on the very futex */
 	bool known;		 /* a waking was recorded */
 };
 
@@ -31,7 +32,10 @@ struct interval {
 	const struct thread *thread;
 	enum interval_kind kind;
 	uint32_t cpu;		 /* RUNNING */
-	uint32_t state;		 /* WAITING: enum task_state_bit */
+	uint32_t state;		 /* WAITING: enum task_state_bit; RUNNABLE: THROTTLED or 0 */
+	uint32_t call;		 /* WAITING: see wire/state.h */
+	uint32_t lock;		 /* WAITING: on which lock of the model, + 1; 0: none */
+	uint32_t row;		 /* WAITING: of the tally; set for who gets it from the model */
 	uint32_t kstack, ustack; /* WAITING: of the thread itself, where taken */
 	struct waker waker;	 /* WAITING */
 	bool more;		 /* WAITING: the same wait goes on after a lost span */

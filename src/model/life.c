@@ -20,9 +20,9 @@ static void hand_out(struct timeline *t, const struct interval *iv, struct threa
 	uint64_t ns = iv->end - iv->start;
 
 	th->total[iv->kind] += ns;
-	if (iv->kind == INTERVAL_WAITING)
-		th->waits[reason_of_state(iv->state)] += ns;
-	if (t->sink && (iv->kind == INTERVAL_WAITING || !t->waits_only))
+	if (iv->kind == INTERVAL_RUNNABLE && (iv->state & STATE_THROTTLED))
+		th->waits[REASON_THROTTLED] += ns;
+	if (t->sink && (iv->kind == INTERVAL_WAITING || !t->waits_only || th->watched))
 		t->sink(t->sink_arg, iv);
 }
 
@@ -98,9 +98,11 @@ static void hold(struct thread *th, uint64_t end, bool open)
 	iv->kind = l->phase;
 	iv->kstack = iv->ustack = 0;
 	iv->open = open;
+	iv->state = l->state;
 	if (l->phase != INTERVAL_WAITING)
 		return;
-	iv->state = l->state;
+	iv->call = l->call;
+	iv->lock = l->lock;
 	iv->waker = l->waker.known ? l->waker : (struct waker){0};
 }
 
@@ -108,7 +110,7 @@ static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, b
 {
 	struct life *l = th->life;
 
-	if (t->waits_only && uncut(t, l->since, end))
+	if (t->waits_only && !th->watched && !l->state && uncut(t, l->since, end))
 		th->total[l->phase] += end - l->since;
 	else
 		emit(t, &(struct interval){.start = l->since,
@@ -116,6 +118,7 @@ static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, b
 					   .thread = th,
 					   .kind = l->phase,
 					   .cpu = l->phase == INTERVAL_RUNNING ? l->cpu : 0,
+					   .state = l->state,
 					   .open = open});
 }
 
@@ -157,6 +160,7 @@ void life_enter(struct timeline *t, struct thread *th, unsigned phase, uint64_t 
 	settle(th);
 	l->since = close_open(t, th, ts, false);
 	l->phase = phase;
+	l->state = l->call = l->lock = 0;
 	l->raced = false;
 	l->waker.known = false;
 }

@@ -54,7 +54,7 @@ static uint64_t number(const struct reader *r, const char *key)
 static void take_facts(struct facts *f, const struct reader *r, const char *path)
 {
 	const struct reader_info *info = reader_info(r);
-	const char *arg, *scope;
+	const char *arg, *scope, *kernel_locks;
 
 	free(f->path);
 	f->path = mem_strdup(path);
@@ -64,6 +64,8 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	for (size_t i = 0; (arg = reader_meta(r, "command", i)); i++)
 		vec_push(&f->command, mem_strdup(arg));
 	scope = reader_meta(r, "scope", 0);
+	kernel_locks = reader_meta(r, "kernel_locks", 0);
+	f->no_kernel_locks = !kernel_locks || !strcmp(kernel_locks, "no");
 	f->whole_machine = scope && !strcmp(scope, "system");
 	f->has_switches = strcmp(f->engine, "ctimer") != 0;
 	f->cpus = number(r, "cpus");

@@ -75,8 +75,10 @@ struct lock_sum {
 	char *name; /* "commit_lock", "server+0x40", "heap 0x55d0c0de", "mmap_lock of postgres
 		       (412)" */
 	bool named; /* by a symbol, or what it belongs to; otherwise the name is only an address */
-	bool inferred; /* a lock of the kernel seen on wait stacks only: no address, no holders */
-	bool shared;   /* between processes */
+	bool contended; /* somebody has what others want; false: they wait for something to happen
+			 */
+	bool inferred;	/* a lock of the kernel seen on wait stacks only: no address, no holders */
+	bool shared;	/* between processes */
 	uint64_t address;
 	uint32_t pid;	/* whose; 0: the kernel's */
 	uint32_t life;	/* 1, 2, ...: which of the locks that this address has been */

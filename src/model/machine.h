@@ -14,8 +14,11 @@ struct life {
 	unsigned phase; /* enum interval_kind or PHASE_UNKNOWN */
 	uint32_t cpu;
 	uint32_t state;
-	uint64_t last_in;   /* last switched in */
-	struct waker waker; /* if known: of the open wait; or one that came while it still ran */
+	uint32_t call, lock;   /* of the open wait */
+	uint32_t futex, klock; /* + 1: announced; the wait on it begins with the next switch */
+	uint64_t announced;    /* when */
+	uint64_t last_in;      /* last switched in */
+	struct waker waker;    /* if known: of the open wait; or one that came while it still ran */
 	bool raced;   /* the open wait began after its waking: if no other comes, it is none */
 	bool emitted; /* something has gone to the sink: start is fixed */
 	unsigned held_n;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "model/stalls.h"
 #include "store/inspect.h"
 
 static const struct {
@@ -28,11 +29,22 @@ const char *loss_words(uint32_t cause)
 static void on_interval(void *arg, const struct interval *iv)
 {
 	struct model *m = arg;
+	uint32_t row = 0;
 
-	if (iv->kind == INTERVAL_WAITING)
-		tally_wait(&m->tally, iv);
-	if (m->sink)
-		m->sink(m->sink_arg, iv);
+	if (iv->kind == INTERVAL_WAITING) {
+		row = tally_wait(&m->tally, iv);
+		if (iv->lock)
+			locks_wait(&m->locks, iv);
+	}
+	if (iv->thread->watched || iv->lock ||
+	    (iv->state & ~(uint32_t)STATE_INTERRUPTIBLE && iv->end - iv->start >= STALL_MIN_NS))
+		chain_interval(m, iv, row);
+	if (m->sink) {
+		struct interval with = *iv;
+
+		with.row = row;
+		m->sink(m->sink_arg, &with);
+	}
 }
 
 static void facts_init(struct facts *f)
@@ -65,7 +77,10 @@ struct model *model_new(const struct model_opts *opts)
 	m->timeline.waits_only = !opts || !opts->sink;
 	names_init(&m->names, opts ? opts->frames : NULL);
 	facts_init(&m->facts);
+	chain_init(&m->chain);
+	classify_init(&m->classify, &m->names);
 	if (opts) {
+		m->locks.min_wait = opts->min_lock_wait;
 		m->timeline.window_from = opts->from;
 		m->timeline.window_to = opts->to;
 		m->sink = opts->sink;
@@ -81,6 +96,11 @@ void model_free(struct model *m)
 	timeline_done(&m->timeline);
 	tally_done(&m->tally);
 	names_done(&m->names);
+	processes_done(&m->processes);
+	locks_done(&m->locks);
+	chain_done(&m->chain);
+	classify_done(&m->classify);
+	vec_done(&m->gaps);
 	facts_done(&m->facts);
 	free(m);
 }
@@ -134,12 +154,15 @@ static void count_loss(struct model *m, const struct event *ev)
 static void count_sample(struct model *m, const struct event *ev)
 {
 	struct thread *th = timeline_thread(&m->timeline, ev->sample.tid);
+	uint32_t row;
 
 	if (!th || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
 		return;
 	th->samples++;
 	m->samples++;
-	tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
+	row = tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
+	if (th->watched)
+		chain_sample(m, th, ev->ts, row);
 }
 
 static void count_end(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)
@@ -181,8 +204,28 @@ const char *model_stop_words(unsigned stop)
 				   : "for a reason that this version does not know";
 }
 
+/* As far as can be told while it lasts; how long it must be to mean something is stalls.c's. */
+static void note_gap(struct model *m, uint64_t ts)
+{
+	struct timeline *t = &m->timeline;
+	uint64_t start = t->now > t->from ? t->now : t->from, end = ts < t->to ? ts : t->to;
+	uint32_t running = 0;
+
+	for (size_t i = 0; i < t->cpus.n; i++)
+		running += t->cpus.v[i].cur != NULL;
+	if (running && start < end && end - start >= BLACKOUT_MIN_NS && !t->end)
+		vec_push(&m->gaps, (struct gap){start, end, running});
+}
+
 void model_event(struct model *m, const struct event *ev)
 {
+	if (ev->ts - m->timeline.now >= BLACKOUT_MIN_NS && ev->ts > m->timeline.now &&
+	    m->timeline.now)
+		note_gap(m, ev->ts);
+	if (m->chain.notes.n >= m->chain.notes_max)
+		chain_charge(m, false);
+	if (ev->kind == EV_WAKING && (ev->waking.ctx & WAKE_RELEASE))
+		locks_waking(m, &ev->waking, ev->ts);
 	timeline_event(&m->timeline, ev);
 	m->events++;
 	switch (ev->kind) {
@@ -203,12 +246,26 @@ void model_event(struct model *m, const struct event *ev)
 	case EV_LOST:
 		count_loss(m, ev);
 		break;
+	case EV_THREAD:
+	case EV_FORK:
+	case EV_EXEC:
+		processes_event(&m->processes, &m->timeline, ev);
+		break;
+	case EV_FUTEX:
+	case EV_KLOCK:
+	case EV_KLOCKED:
+	case EV_PLACE:
+		locks_event(m, ev);
+		break;
 	}
 }
 
 void model_finish(struct model *m)
 {
 	timeline_finish(&m->timeline);
+	model_decide(m);
+	m->decided = true;
+	chain_charge(m, true);
 	m->losses.late = m->timeline.late;
 	m->losses.odd = m->timeline.odd;
 }

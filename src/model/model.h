@@ -10,7 +10,11 @@
 #ifndef THAW_MODEL_MODEL_H
 #define THAW_MODEL_MODEL_H
 
+#include "model/chain.h"
+#include "model/classify.h"
+#include "model/lock.h"
 #include "model/names.h"
+#include "model/process.h"
 #include "model/tally.h"
 #include "model/timeline.h"
 #include "wire/loss.h"
@@ -19,7 +23,8 @@
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
 	const struct frame_source *frames;
-	interval_fn sink; /* sees every interval, when it is closed */
+	uint64_t min_lock_wait; /* shorter ones do not count in the sums of locks */
+	interval_fn sink;	/* sees every interval, when it is closed */
 	void *sink_arg;
 };
 
@@ -35,9 +40,10 @@ struct facts {
 	bool no_space;	  /* the disk was full */
 	bool failed;
 	bool has_symbols;
-	bool has_switches;  /* the engine records them; otherwise only samples tell of time */
-	bool whole_machine; /* all threads were looked at: what a CPU did is known */
-	char *damage;	    /* in words; "" if none */
+	bool has_switches;    /* the engine records them; otherwise only samples tell of time */
+	bool no_kernel_locks; /* the kernel has no record of contention, or it was not asked */
+	bool whole_machine;   /* all threads were looked at: what a CPU did is known */
+	char *damage;	      /* in words; "" if none */
 };
 
 struct losses {
@@ -62,6 +68,12 @@ struct recent_stop {
 	uint32_t stop;
 };
 
+/* No event on any CPU, though threads were running. */
+struct gap {
+	uint64_t start, end;
+	uint32_t running;
+};
+
 struct model {
 	struct stack_ends ends;
 	struct recent_stop recent_stops[RECENT_STOPS];
@@ -70,6 +82,12 @@ struct model {
 	struct names names;
 	struct facts facts;
 	struct losses losses;
+	struct processes processes;
+	struct locks locks;
+	struct chain chain;
+	struct classify classify;
+	bool decided; /* kinds of locks and reasons of waits are final */
+	VEC(struct gap) gaps;
 	interval_fn sink;
 	void *sink_arg;
 	uint64_t events, samples, switches, wakings;
@@ -87,6 +105,8 @@ bool model_loses_time(const struct event *ev);
 
 void model_event(struct model *m, const struct event *ev);
 void model_finish(struct model *m);
+/* decide.c: kinds of locks, reasons of waits, and the threads' sums of them. */
+void model_decide(struct model *m);
 
 /* Does a stack that ended so reach the entry of its program or thread? And in words. */
 bool model_stop_whole(unsigned stop);

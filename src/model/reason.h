@@ -24,9 +24,6 @@ struct verdict {
 	uint8_t evidence; /* enum evidence */
 };
 
-/* From the scheduler's state bits (wire/state.h) alone. */
-enum reason reason_of_state(uint32_t state);
-
 /* "disk" */
 const char *reason_name(enum reason r);
 /* "kernel lock", for a column of 11 characters. */

@@ -27,12 +27,25 @@ static void back_in_sight(struct timeline *t, struct thread *th, unsigned phase)
 	l->state = phase == INTERVAL_WAITING ? STATE_INTERRUPTIBLE : 0;
 }
 
-static void switch_out(struct timeline *t, struct thread *th, uint32_t state, uint64_t ts)
+/* On which lock it said that it would sleep, since it came in. */
+static uint32_t take_announced(struct life *l)
 {
+	uint32_t lock = l->klock ? l->klock : l->futex;
+
+	l->klock = l->futex = 0;
+	return l->announced >= l->last_in ? lock : 0;
+}
+
+static void switch_out(struct timeline *t, struct thread *th, const struct ev_switch_ *e,
+		       uint64_t ts)
+{
+	uint32_t state = e->state, lock = 0;
 	struct life *l = th->life;
 	bool runnable = (state & STATE_PREEMPTED) || !(state & STATE_MASK);
 	bool raced = l->waker.known && l->waker.ts >= l->last_in && ts <= l->waker.ts + RACE_NS;
 
+	if (l->klock | l->futex)
+		lock = take_announced(l);
 	cpu_leave(t, th);
 	if (!runnable && (state & STATE_ENDED)) {
 		if (!th->exit_ts)
@@ -41,14 +54,22 @@ static void switch_out(struct timeline *t, struct thread *th, uint32_t state, ui
 		return;
 	}
 	life_enter(t, th, runnable ? INTERVAL_RUNNABLE : INTERVAL_WAITING, ts);
-	l->state = runnable ? 0 : state & (STATE_MASK | STATE_IOWAIT);
-	l->raced = raced && !runnable;
+	if (runnable) {
+		l->state = state & STATE_THROTTLED;
+		return;
+	}
+	l->state = state & (STATE_MASK | STATE_IOWAIT);
+	l->call = e->call;
+	l->lock = lock;
+	l->raced = raced;
 }
 
 static void switch_in(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
 {
-	if (th->life->phase == INTERVAL_WAITING && th->life->raced)
+	if (th->life->phase == INTERVAL_WAITING && th->life->raced) {
 		th->life->phase = INTERVAL_RUNNABLE;
+		th->life->state = 0;
+	}
 	back_in_sight(t, th, INTERVAL_RUNNABLE);
 	cpu_take(t, th, cpu, ts);
 }
@@ -67,7 +88,7 @@ void sched_switch(struct timeline *t, uint32_t cpu, const struct ev_switch_ *sw,
 			prev = life_make(t, sw->prev, c->since, INTERVAL_RUNNABLE);
 		if (prev) {
 			cpu_proves(t, prev, cpu, ts);
-			switch_out(t, prev, sw->state, ts);
+			switch_out(t, prev, sw, ts);
 		}
 	}
 	cpu_displace(t, c, NULL, ts);
@@ -90,7 +111,8 @@ static void wake(struct timeline *t, struct thread *th, const struct ev_waking *
 		.tid = w->waker,
 		.kstack = w->kstack,
 		.ustack = w->ustack,
-		.ctx = w->ctx,
+		.ctx = w->ctx & WAKE_CTX,
+		.release = w->ctx & WAKE_RELEASE,
 		.known = true,
 	};
 
@@ -115,7 +137,7 @@ void sched_waking(struct timeline *t, uint32_t cpu, const struct ev_waking *w, u
 {
 	struct thread *th = life_alive(t, w->wakee);
 
-	if (w->ctx == WAKE_TASK)
+	if ((w->ctx & WAKE_CTX) == WAKE_TASK)
 		cpu_hints(t, life_alive(t, w->waker), cpu, ts);
 	if (!th && w->wakee && !life_has_ended(t, w->wakee))
 		th = life_make(t, w->wakee, ts, INTERVAL_RUNNABLE);

@@ -2,9 +2,10 @@
 /*
  * Times at which many threads stood still for one cause, and times at which the whole machine did.
  *
- * A stall: at least two threads, and at least half of all that ever wait there, wait behind the
- * same holder of the same lock (at the end of the chain of locks), or for the same device-like
- * cause (disk, page faults, a CPU limit, being stopped or frozen), all at once for 5 ms or more.
+ * A stall: threads wait behind the same holder of the same lock (at the end of the chain of locks),
+ * at least two at once for 5 ms or more; or for the same device-like cause (disk, page faults,
+ * memory, a CPU limit, being stopped or frozen), each for 5 ms or more, at least two at once and at
+ * least half of those that ever do.
  *
  * A blackout: no CPU delivered any event for 20 ms, and for ten sampling periods, although threads
  * were running. Nothing that thaw looks at can explain that; the kernel itself was stuck, or the
@@ -37,7 +38,8 @@ struct blackout {
 };
 
 struct stalls {
-	VEC(struct stall) list;		/* the longest first */
+	VEC(struct stall) list;		/* the longest first, at most 1000 */
+	size_t count;			/* how many there were */
 	VEC(struct blackout) blackouts; /* the longest first */
 	uint64_t total;			/* of all stalls, overlaps counted once */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Orders. "Telling" puts first the threads that used, wanted or were kept from a CPU: time running,
- * runnable, lost, and waiting for anything but plain sleep counts; among equals, the longer wait.
+ * runnable, lost, and waiting for what is not by choice counts; among equals, the longer wait.
  * Threads that did nothing but wait are behind all others: there may be thousands of them.
  */
 #include "model/summary.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/parts.h"
 
 static const char *const order_words[] = {"telling", "running", "runnable",
 					  "waiting", "wall",	"name"};
@@ -43,11 +44,24 @@ static bool is_active(const struct thread *t)
 	return t->total[INTERVAL_RUNNING] || t->total[INTERVAL_RUNNABLE] || t->samples;
 }
 
+/* Waits that nobody needs to be freed from. */
+static uint64_t by_choice(const struct thread *t)
+{
+	static const enum reason reasons[] = {REASON_UNKNOWN, REASON_IDLE,   REASON_SLEEP,
+					      REASON_POLL,    REASON_CHILD,  REASON_SIGNAL,
+					      REASON_JOIN,    REASON_PARKED, REASON_DEAD};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		sum += t->waits[reasons[i]];
+	return sum;
+}
+
 static uint64_t weight(const struct thread *t, enum thread_order order)
 {
 	switch (order) {
 	case ORDER_TELLING:
-		return thread_wall(t) - t->waits[REASON_UNKNOWN] - t->waits[REASON_IDLE];
+		return thread_wall(t) - by_choice(t);
 	case ORDER_RUNNING:
 		return t->total[INTERVAL_RUNNING];
 	case ORDER_RUNNABLE:
@@ -99,6 +113,8 @@ static void take_threads(struct summary *s, const struct summary_opts *opts, boo
 		s->samples += th->samples;
 		for (unsigned k = 0; k < INTERVAL_KINDS; k++)
 			s->total[k] += th->total[k];
+		for (unsigned r = 0; r < REASONS; r++)
+			s->reasons[r] += th->waits[r];
 	}
 	if (s->threads.n)
 		qsort_r(s->threads.v, s->threads.n, sizeof(*s->threads.v), by_order, &order);
@@ -171,19 +187,25 @@ static void add_waker(struct wait_place *p, const struct waker_row *r)
 	w->count += r->count;
 }
 
-static void add_wait(struct wait_place *p, const struct wait_row *r)
+static void add_wait(struct wait_place *p, const struct wait_row *r, size_t lock)
 {
+	if (!p->total)
+		p->lock = lock;
+	else if (p->lock != lock)
+		p->lock = SIZE_MAX;
 	if (r->total >= p->sort_total) {
 		p->sort_total = r->total;
 		p->kstack = r->kstack;
 		p->ustack = r->ustack;
+		p->evidence = r->verdict.evidence;
+		p->in = r->in;
 	}
 	if (r->max > p->max) {
 		p->max = r->max;
 		p->max_start = r->max_start;
 		p->max_thread = r->thread;
 	}
-	p->reason = r->reason;
+	p->reason = r->verdict.reason;
 	p->total += r->total;
 	p->count += r->count;
 	p->open += r->open;
@@ -215,17 +237,12 @@ static int by_waker_total(const void *pa, const void *pb)
 
 static size_t place_of(struct summary *s, struct map *places, const struct wait_row *r)
 {
-	const struct named_frame *f;
-	size_t n = names_probed_stack(&s->model->names, r->kstack, r->ustack, &f);
-	uint64_t key = map_mix(r->reason + 1);
-	uint64_t *slot;
+	uint64_t place = classify_place(&s->model->classify, r->kstack, r->ustack), *slot;
 	bool fresh;
 
-	if (!n)
+	if (!place)
 		return SIZE_MAX;
-	for (size_t i = 0; i < n; i++)
-		key = map_mix(key + f[i].function);
-	slot = map_put(places, key, &fresh);
+	slot = map_put(places, map_mix(place) + r->verdict.reason, &fresh);
 	if (fresh) {
 		vec_add(&s->waits);
 		*slot = s->waits.n - 1;
@@ -245,19 +262,20 @@ static void take_waits(struct summary *s, const bool *chosen)
 		uint64_t where;
 		bool fresh;
 
-		if (!chosen[r->thread->index])
+		if (!chosen[r->thread->index] || !r->total)
 			continue;
 		place[i] = place_of(s, &places, r);
-		p = place[i] == SIZE_MAX ? &s->placeless[r->reason] : &s->waits.v[place[i]];
-		add_wait(p, r);
-		where = place[i] == SIZE_MAX ? UINT64_MAX - r->reason : place[i];
+		p = place[i] == SIZE_MAX ? &s->placeless[r->verdict.reason] : &s->waits.v[place[i]];
+		add_wait(p, r, r->lock ? summary_lock(s, r->lock - 1) : SIZE_MAX);
+		where = place[i] == SIZE_MAX ? UINT64_MAX - r->verdict.reason : place[i];
 		map_put(&seen, map_mix(where) + r->thread->index, &fresh);
 		p->threads += fresh;
 	}
 	for (size_t i = 0; i < t->wakers.n; i++) {
 		size_t w = t->wakers.v[i].wait;
 
-		if (chosen[t->waits.v[w].thread->index] && place[w] != SIZE_MAX)
+		if (chosen[t->waits.v[w].thread->index] && t->waits.v[w].total &&
+		    place[w] != SIZE_MAX)
 			add_waker(&s->waits.v[place[w]], &t->wakers.v[i]);
 	}
 	for (size_t i = 0; i < s->waits.n; i++)
@@ -287,7 +305,11 @@ int summary_new(struct model *m, const struct summary_opts *opts, struct summary
 		return err_set(-ENOENT, "no thread has the tid or name '%s'", opts->thread);
 	}
 	take_functions(s, chosen);
+	summary_locks(s, chosen);
 	take_waits(s, chosen);
+	summary_blame(s, chosen);
+	summary_stalls(s, chosen);
+	summary_finding(s);
 	free(chosen);
 	*ret = s;
 	return 0;
@@ -300,6 +322,7 @@ void summary_free(struct summary *s)
 	for (size_t i = 0; i < s->waits.n; i++)
 		vec_done(&s->waits.v[i].wakers);
 	vec_done(&s->waits);
+	summary_parts_done(s);
 	vec_done(&s->functions);
 	vec_done(&s->threads);
 	free(s);

@@ -65,6 +65,7 @@ struct summary {
 	struct blame blame;
 	struct stalls stalls;
 	struct finding finding;
+	size_t *lock_at; /* by lock of the model: place in locks + 1; 0: not there */
 };
 
 struct summary_opts {

@@ -36,7 +36,7 @@ static inline uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
 		at_;                                                                               \
 	})
 
-void tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack)
+uint32_t tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack)
 {
 	uint64_t stacks = (uint64_t)kstack << 32 | ustack;
 	bool fresh;
@@ -49,25 +49,30 @@ void tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uin
 		vec_push(&t->samples,
 			 (struct sample_row){.thread = th, .kstack = kstack, .ustack = ustack});
 	t->samples.v[i].count++;
+	return (uint32_t)i;
 }
 
-static size_t wait_row(struct tally *t, const struct interval *iv)
+uint32_t tally_wait_row(struct tally *t, const struct interval *iv)
 {
-	enum reason reason = reason_of_state(iv->state);
 	uint64_t stacks = (uint64_t)iv->kstack << 32 | iv->ustack;
+	uint64_t how = (uint64_t)iv->lock << 36 ^ (uint64_t)iv->call << 20 ^ iv->state;
 	bool fresh;
-	size_t i = ROW(&t->wait_map, &t->waits, key_of(iv->thread->index, stacks, reason),
-		       t->waits.v[at_].thread == iv->thread && t->waits.v[at_].reason == reason &&
-			       t->waits.v[at_].kstack == iv->kstack &&
-			       t->waits.v[at_].ustack == iv->ustack,
-		       fresh);
+	size_t i =
+		ROW(&t->wait_map, &t->waits, key_of(iv->thread->index, stacks, how),
+		    t->waits.v[at_].thread == iv->thread && t->waits.v[at_].state == iv->state &&
+			    t->waits.v[at_].call == iv->call && t->waits.v[at_].lock == iv->lock &&
+			    t->waits.v[at_].kstack == iv->kstack &&
+			    t->waits.v[at_].ustack == iv->ustack,
+		    fresh);
 
 	if (fresh)
 		vec_push(&t->waits, (struct wait_row){.thread = iv->thread,
-						      .reason = reason,
+						      .state = iv->state,
+						      .call = iv->call,
+						      .lock = iv->lock,
 						      .kstack = iv->kstack,
 						      .ustack = iv->ustack});
-	return i;
+	return (uint32_t)i;
 }
 
 static void tally_waker(struct tally *t, size_t wait, const struct interval *iv)
@@ -97,10 +102,10 @@ static void tally_waker(struct tally *t, size_t wait, const struct interval *iv)
 	}
 }
 
-void tally_wait(struct tally *t, const struct interval *iv)
+uint32_t tally_wait(struct tally *t, const struct interval *iv)
 {
 	uint64_t ns = iv->end - iv->start;
-	size_t i = wait_row(t, iv);
+	uint32_t i = tally_wait_row(t, iv);
 	struct wait_row *r = &t->waits.v[i];
 
 	r->total += ns;
@@ -113,6 +118,7 @@ void tally_wait(struct tally *t, const struct interval *iv)
 	}
 	if (iv->waker.known)
 		tally_waker(t, i, iv);
+	return i;
 }
 
 void tally_done(struct tally *t)

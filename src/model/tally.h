@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running sums over samples and waits: one row for each distinct (thread, stacks), so that every
- * question asked later (by thread, by function, by place) is a pass over rows, never over events.
+ * Running sums over samples and waits: one row for each distinct (thread, stacks), and for waits
+ * (state, call, lock), so that every question asked later (by thread, by function, by place, for
+ * what reason) is a pass over rows, never over events.
  */
 #ifndef THAW_MODEL_TALLY_H
 #define THAW_MODEL_TALLY_H
@@ -19,8 +20,12 @@ struct sample_row {
 
 struct wait_row {
 	const struct thread *thread;
-	enum reason reason;
 	uint32_t kstack, ustack;
+	uint32_t state, call;
+	uint32_t lock;		/* of the model, + 1; 0: none */
+	struct verdict verdict; /* when the model is finished */
+	uint8_t in;		/* IDLE: the reason that it looked like */
+	bool home;		/* where servers wait for work */
 	uint64_t total, count;
 	uint64_t open;		 /* of count: had not ended when observation did */
 	uint64_t max, max_start; /* the longest, and when it began */
@@ -51,8 +56,11 @@ struct tally {
 	struct row_map sample_map, wait_map, waker_map;
 };
 
-void tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack);
-void tally_wait(struct tally *t, const struct interval *iv);
+uint32_t tally_sample(struct tally *t, const struct thread *th, uint32_t kstack, uint32_t ustack);
+/* The row of a wait, made without adding anything to it. */
+uint32_t tally_wait_row(struct tally *t, const struct interval *iv);
+/* Its row. */
+uint32_t tally_wait(struct tally *t, const struct interval *iv);
 void tally_done(struct tally *t);
 
 #endif

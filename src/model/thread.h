@@ -18,6 +18,8 @@ struct thread {
 	uint32_t parent;     /* the tid that made it; 0: not known */
 	uint32_t flags;	     /* THREAD_KERNEL */
 	uint32_t state;	     /* as THREAD said */
+	uint32_t vtid;	     /* its tid in its own pid namespace */
+	uint32_t process;    /* index into the model's processes, + 1; 0: not known */
 	bool introduced;     /* by THREAD or FORK */
 	char *name;	     /* the latest; "?" if never told */
 	char *first_name;    /* NULL: the same */
@@ -26,6 +28,8 @@ struct thread {
 	uint64_t total[INTERVAL_KINDS];
 	uint64_t waits[REASONS];
 	uint64_t samples;
+	bool watched;	   /* it has to do with contended locks: chain.h */
+	uint64_t charged;  /* up to here its notes have been charged */
 	struct life *life; /* timeline.c's; NULL when observation has ended */
 };
 

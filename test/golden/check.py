@@ -32,7 +32,8 @@ def check(r):
         need(t, THREAD, "thread")
         parts = t["running_ns"] + t["runnable_ns"] + t["waiting_ns"] + t["lost_ns"]
         assert parts == t["wall_ns"], f"thread {t['tid']}: {parts} of {t['wall_ns']} ns"
-        assert sum(t["waits"].values()) == t["waiting_ns"], f"thread {t['tid']}: reasons"
+        reasons = sum(t["waits"].values())
+        assert reasons == t["waiting_ns"] + t["runnable_ns"], f"thread {t['tid']}: reasons"
         assert t["wall_ns"] <= r["capture"]["window_ns"], f"thread {t['tid']}: longer than all"
     samples = sum(t["samples"] for t in r["threads"])
     for f in r["functions"]:

@@ -170,7 +170,7 @@ static void test_orders(void **state)
 	THREAD(0, 2, 0);
 	THREAD(0, 3, 0);
 	SWITCH(60, 0, 1, 0, S);
-	SWITCH(10, 1, 2, 0, STATE_UNINTERRUPTIBLE);
+	SWITCH(10, 1, 2, 0, STATE_UNINTERRUPTIBLE | STATE_IOWAIT);
 	SWITCH(30, 2, 3, 0, STATE_PREEMPTED);
 	SWITCH(50, 2, 0, 3, 0);
 	SWITCH(55, 2, 3, 0, S);

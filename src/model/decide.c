@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When all events are in: the kind of each futex, the reason of each row of waits, and with that
+ * the threads' sums.
+ *
+ * What libc's functions on the user stacks say is weighed against the words: pthread_cond_wait()
+ * takes its mutex again before it returns, and a sleep in there is on the mutex. glibc sleeps by
+ * FUTEX_WAIT for a 2 in its mutexes only (and, by chance, at the second round of a barrier).
+ */
+#include "model/classify.h"
+#include "model/idle.h"
+#include "model/lock.h"
+#include "model/model.h"
+
+/* Of one lock: how many waits were under which function of libc. */
+struct votes {
+	uint32_t kind[LOCK_KINDS];
+	bool libc;
+};
+
+static void decided(struct lock *l, enum lock_kind kind, enum evidence evidence)
+{
+	l->kind = (uint8_t)kind;
+	l->evidence = (uint8_t)evidence;
+}
+
+static enum lock_kind winner(const struct votes *v)
+{
+	enum lock_kind best = LOCK_KINDS;
+
+	for (unsigned k = 0; k < LOCK_KINDS; k++)
+		if (v->kind[k] && (best == LOCK_KINDS || v->kind[k] > v->kind[best]))
+			best = k;
+	return best;
+}
+
+static enum lock_kind family_kind(uint8_t families)
+{
+	switch (families) {
+	case FAMILY_MUTEX:
+		return LOCK_MUTEX;
+	case FAMILY_PI:
+		return LOCK_PI_MUTEX;
+	case FAMILY_ROBUST:
+		return LOCK_ROBUST_MUTEX;
+	case FAMILY_RWLOCK:
+		return LOCK_RWLOCK;
+	case FAMILY_JOIN:
+		return LOCK_JOIN;
+	}
+	return LOCK_FUTEX;
+}
+
+static void decide_kind(struct lock *l, const struct votes *v)
+{
+	enum lock_kind vote = winner(v);
+
+	if (l->kernel)
+		return;
+	if (l->strong)
+		decided(l, family_kind(l->families), EVIDENCE_FUTEX);
+	else if (vote == LOCK_BARRIER)
+		decided(l, vote, EVIDENCE_USTACK);
+	else if (l->plain_wait && l->was_two && (v->libc || vote == LOCK_MUTEX))
+		decided(l, LOCK_MUTEX, EVIDENCE_USTACK);
+	else if (vote < LOCK_KINDS)
+		decided(l, vote, EVIDENCE_USTACK);
+	else if (l->families & FAMILY_ROBUST && l->families != FAMILY_ALL)
+		decided(l, LOCK_ROBUST_MUTEX, EVIDENCE_FUTEX);
+	else if (l->families & FAMILY_ZERO && l->realtime)
+		decided(l, l->like_sem ? LOCK_SEMAPHORE : LOCK_CONDVAR, EVIDENCE_FUTEX);
+	else
+		decided(l, LOCK_FUTEX, EVIDENCE_FUTEX);
+}
+
+/* glibc's condition variables have two words to sleep on, in turn, at the end of the struct. */
+#define CONDVAR_WORDS 40
+
+static void join_condvars(struct locks *l)
+{
+	struct map by_base = {0};
+
+	for (uint32_t i = 0; i < l->list.n; i++) {
+		struct lock *lock = &l->list.v[i];
+		uint64_t *slot;
+		bool fresh;
+
+		if (lock->kind != LOCK_CONDVAR || !lock->realtime || lock->shared)
+			continue;
+		lock->addr = (lock->addr & ~7ull) - CONDVAR_WORDS;
+		slot = map_put(&by_base, map_mix(lock->addr) + lock->process, &fresh);
+		if (fresh)
+			*slot = i + 1;
+		else
+			lock->alias = (uint32_t)*slot;
+	}
+	map_done(&by_base);
+}
+
+/*
+ * An rwlock has three words to sleep on. Where a writer was seen, they have been one from the
+ * beginning; where only the stack told, they are brought together here.
+ */
+static void join_rwlocks(struct locks *l)
+{
+	struct map by_base = {0};
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < l->list.n; i++) {
+			struct lock *lock = &l->list.v[i];
+			bool word = lock->families & FAMILY_RWLOCK;
+			uint64_t *slot;
+			bool fresh;
+
+			if (lock->kind != LOCK_RWLOCK || lock->strong == (pass > 0) || lock->shared)
+				continue;
+			if (!lock->strong && word)
+				lock->addr -= lock->addr & 7 ? 12 : 8;
+			slot = map_put(&by_base, map_mix(lock->addr) + lock->process, &fresh);
+			if (fresh || !pass)
+				*slot = i + 1;
+			else
+				lock->alias = (uint32_t)*slot;
+		}
+	}
+	map_done(&by_base);
+}
+
+void locks_decide(struct model *m)
+{
+	struct locks *l = &m->locks;
+	struct votes *votes = mem_zalloc((l->list.n + 1) * sizeof(*votes));
+
+	for (size_t i = 0; i < m->tally.waits.n; i++) {
+		const struct wait_row *r = &m->tally.waits.v[i];
+		struct ustack_says u;
+
+		if (!r->lock || !r->ustack || l->list.v[r->lock - 1].kernel)
+			continue;
+		u = classify_ustack(&m->classify, r->ustack);
+		votes[r->lock - 1].libc |= u.libc;
+		if (u.kind < LOCK_KINDS)
+			votes[r->lock - 1].kind[u.kind] += (uint32_t)r->count + 1;
+	}
+	for (size_t i = 0; i < l->list.n; i++)
+		decide_kind(&l->list.v[i], &votes[i]);
+	free(votes);
+	join_rwlocks(l);
+	join_condvars(l);
+}
+
+void model_decide(struct model *m)
+{
+	locks_decide(m);
+	for (size_t i = 0; i < m->tally.waits.n; i++) {
+		struct wait_row *r = &m->tally.waits.v[i];
+
+		classify_row(&m->classify, r, r->lock ? locks_at(&m->locks, r->lock) : NULL);
+	}
+	idle_decide(m);
+	for (size_t i = 0; i < m->timeline.threads.n; i++) {
+		struct thread *th = m->timeline.threads.v[i];
+
+		th->waits[REASON_RUN_QUEUE] =
+			th->total[INTERVAL_RUNNABLE] - th->waits[REASON_THROTTLED];
+	}
+	for (size_t i = 0; i < m->tally.waits.n; i++) {
+		const struct wait_row *r = &m->tally.waits.v[i];
+
+		((struct thread *)r->thread)->waits[r->verdict.reason] += r->total;
+	}
+}

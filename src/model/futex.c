@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a futex is, from the words that lie there, and who holds it.
+ *
+ * glibc (2.25 to 2.41, x86-64; all offsets in bytes from where the thread sleeps):
+ *   mutex    { lock, count, owner +8, nusers +12, kind +16 }; sleeps on lock while it is 2, by
+ *            FUTEX_WAIT, or WAIT_BITSET where there is a timeout. Between unlocking and the next
+ *            locking owner and nusers are 0. Many others use the same protocol on one word (Go's
+ *            runtime, Rust's std, glibc's own locks in malloc and stdio): no owner, just a futex.
+ *   robust   the same, but lock holds the owner's tid, FUTEX_WAITERS and FUTEX_OWNER_DIED
+ *   PI       the same, FUTEX_LOCK_PI: the kernel keeps the tid there
+ *   rwlock   { readers, writers, wrphase +8, writers_futex +12, pad, pad, cur_writer +24 }; readers
+ *            sleep on wrphase while it is 3, writers on writers_futex while it is 3 or on wrphase
+ *            while it is 2. An rwlock is aligned to 8 bytes, which tells the two words apart.
+ *   join     the tid in the thread's own descriptor, which the kernel clears; a shared futex
+ *   cond     a word that is 0; so with semaphores: { value, waiters +4, private +8, pad }
+ *   barrier  the number of the round
+ * musl: mutexes but the normal ones have the owner's tid in the word slept on, as robust ones.
+ *
+ * One word proves nothing: memory is reused, and a tid is a small number. So an owner counts only
+ * if it is a live thread of the same process, is not the waiter, and what is around it has the
+ * shape of that kind of lock.
+ */
+#include <string.h>
+
+#include "model/chain.h"
+#include "model/machine.h"
+#include "model/model.h"
+
+enum {
+	CMD_WAIT = 0,
+	CMD_LOCK_PI = 6,
+	CMD_WAIT_BITSET = 9,
+	CMD_WAIT_REQUEUE_PI = 11,
+	CMD_LOCK_PI2 = 13,
+	OP_PRIVATE = 128,
+	OP_REALTIME = 256,
+};
+#define TID_MASK 0x3fffffffu
+#define WAITERS 0x80000000u
+/* PTHREAD_MUTEX_ROBUST_NORMAL_NP and friends; struct_mutex.h's other bits are higher. */
+#define KIND_ROBUST 0x10u
+#define KIND_BITS 0x3ffu
+#define USERS_MAX 100000u
+
+/* What one event says. */
+struct reading {
+	uint8_t families;
+	bool strong;
+	uint64_t base; /* the lock's own address */
+	uint32_t tid;  /* JOIN: of the thread that it waits for */
+	const struct thread *owner;
+};
+
+struct context {
+	const struct model *m;
+	const struct ev_futex *e;
+	const struct thread *th;
+	bool shared;
+};
+
+static const struct thread *owner_of(const struct context *c, uint32_t vtid)
+{
+	const struct thread *th =
+		processes_thread(&c->m->processes, &c->m->timeline, c->th, vtid, c->shared);
+
+	return th != c->th ? th : NULL;
+}
+
+static bool mutex_shape(const struct ev_futex *e)
+{
+	return e->word3 && e->word3 <= USERS_MAX && !(e->word4 & ~KIND_BITS);
+}
+
+static struct reading read_pi(const struct context *c)
+{
+	return (struct reading){.families = FAMILY_PI,
+				.strong = true,
+				.base = c->e->addr,
+				.owner = owner_of(c, c->e->word & TID_MASK)};
+}
+
+/* A tid and a flag for waiters in the word itself. */
+static struct reading read_owned_word(const struct context *c)
+{
+	const struct ev_futex *e = c->e;
+	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr};
+	bool robust = mutex_shape(e) && (e->word4 & KIND_ROBUST);
+
+	r.owner = owner_of(c, e->word & TID_MASK);
+	if (!r.owner)
+		r.owner = owner_of(c, e->val & TID_MASK);
+	if (r.owner) {
+		r.families = robust ? FAMILY_ROBUST : FAMILY_MUTEX;
+		r.strong = true;
+	} else if (robust) {
+		r.families |= FAMILY_ROBUST;
+	}
+	return r;
+}
+
+/* The address of an rwlock from that of one of its futexes; the writer's tid lies behind it. */
+static bool read_rwlock(const struct context *c, struct reading *r)
+{
+	const struct ev_futex *e = c->e;
+	bool phase = !(e->addr & 7);
+	uint32_t writer = phase ? e->word4 : e->word3;
+
+	if (phase ? e->word2 || e->word3 || e->word1 > 3 : e->word1 || e->word2 || e->word4 > 1)
+		return false;
+	r->owner = owner_of(c, writer);
+	if (writer && !r->owner && writer != (c->th->vtid ? c->th->vtid : c->th->tid))
+		return false;
+	r->base = e->addr - (phase ? 8 : 12);
+	return true;
+}
+
+static struct reading read_two(const struct context *c)
+{
+	const struct ev_futex *e = c->e;
+	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr}, rw = {0};
+
+	if (mutex_shape(e))
+		r.owner = owner_of(c, e->word2);
+	if (r.owner) {
+		r.families = FAMILY_MUTEX;
+		r.strong = true;
+	} else if ((e->op & FUTEX_OP_CMD) == CMD_WAIT_BITSET && read_rwlock(c, &rw)) {
+		r.families |= FAMILY_RWLOCK;
+	}
+	return r;
+}
+
+static struct reading read_three(const struct context *c)
+{
+	struct reading r = {.families = FAMILY_OTHER, .base = c->e->addr}, rw = {0};
+
+	if ((c->e->op & FUTEX_OP_CMD) != CMD_WAIT_BITSET || !read_rwlock(c, &rw))
+		return r;
+	r.families |= FAMILY_RWLOCK;
+	if (rw.owner) {
+		r = rw;
+		r.families = FAMILY_RWLOCK;
+		r.strong = true;
+	}
+	return r;
+}
+
+static struct reading read_futex(const struct context *c)
+{
+	const struct ev_futex *e = c->e;
+	struct reading plain = {.families = FAMILY_OTHER, .base = e->addr};
+	uint32_t cmd = e->op & FUTEX_OP_CMD;
+	const struct thread *ends;
+
+	if (e->op & FUTEX_OP_UNREAD) {
+		plain.families = FAMILY_ALL;
+		return plain;
+	}
+	if (cmd == CMD_LOCK_PI || cmd == CMD_LOCK_PI2)
+		return read_pi(c);
+	if (cmd == CMD_WAIT_REQUEUE_PI || !e->val) {
+		plain.families |= FAMILY_ZERO;
+		return plain;
+	}
+	if (e->val & WAITERS)
+		return read_owned_word(c);
+	ends = c->shared && cmd == CMD_WAIT_BITSET && e->val == e->word ? owner_of(c, e->val)
+									: NULL;
+	if (ends && ends->pid == c->th->pid) {
+		plain.families = FAMILY_JOIN;
+		plain.strong = true;
+		plain.tid = ends->tid;
+		return plain;
+	}
+	if (e->val == 2)
+		return read_two(c);
+	if (e->val == 3)
+		return read_three(c);
+	return plain;
+}
+
+/* The key of a lock: its process and address, or where in which shared memory it is. */
+static uint64_t key_of(const struct context *c, uint64_t addr, uint32_t process,
+		       const struct place *p)
+{
+	if (c->shared && p && p->shared)
+		return map_mix(p->shared) + map_mix(p->offset + (addr - p->addr)) + 1;
+	return map_mix(map_mix(addr) + process);
+}
+
+/* The rwlock that one of its words belongs to, if it has been recognised before. */
+static struct lock *known_rwlock(struct model *m, const struct context *c, uint32_t process,
+				 const struct place *p, uint32_t *ret_index)
+{
+	uint64_t base = c->e->addr - (c->e->addr & 7 ? 12 : 8);
+	struct lock *lock = locks_find(&m->locks, key_of(c, base, process, p), ret_index);
+
+	return lock && lock->addr == base && lock->families == FAMILY_RWLOCK ? lock : NULL;
+}
+
+static void note_forms(struct lock *lock, const struct ev_futex *e, bool fresh)
+{
+	uint32_t cmd = e->op & FUTEX_OP_CMD;
+	bool sem = !e->val && e->word1 && e->word1 <= USERS_MAX && !(e->word2 & ~128u) && !e->word3;
+	bool glibc_wait = cmd == CMD_WAIT_BITSET && (e->op & OP_REALTIME);
+
+	lock->was_two = (fresh || lock->was_two) && e->val == 2;
+	lock->plain_wait = (fresh || lock->plain_wait) && cmd == CMD_WAIT;
+	lock->realtime = (fresh || lock->realtime) && glibc_wait;
+	lock->like_sem = (fresh || lock->like_sem) && sem;
+}
+
+static struct lock *lock_of(struct model *m, const struct context *c, const struct reading *r,
+			    uint32_t *ret_index)
+{
+	uint32_t process = processes_of(&m->processes, (struct thread *)c->th);
+	uint32_t place = locks_place(&m->locks, process, c->e->addr);
+	const struct place *p = place ? &m->locks.places.v[place - 1] : NULL;
+	uint64_t key = key_of(c, r->base, process, p);
+	struct lock *lock = NULL;
+
+	if (!r->strong && (r->families & FAMILY_RWLOCK) && !(c->e->op & FUTEX_OP_UNREAD))
+		lock = known_rwlock(m, c, process, p, ret_index);
+	if (lock)
+		return lock;
+	lock = locks_find(&m->locks, key, ret_index);
+	if (lock && (!(lock->families & r->families) || (r->tid && r->tid != lock->of)))
+		lock = NULL;
+	if (!lock) {
+		lock = locks_make(&m->locks, key, ret_index);
+		lock->families = FAMILY_ALL;
+		lock->addr = r->base;
+		lock->process = process;
+		lock->of = r->tid;
+		note_forms(lock, c->e, true);
+	}
+	note_forms(lock, c->e, false);
+	lock->families &= r->families;
+	lock->strong |= r->strong;
+	if (!lock->place && p) {
+		lock->place = place;
+		lock->shared = c->shared ? p->shared : 0;
+	}
+	return lock;
+}
+
+/* Condition variables and joins have no holder, and an unknown futex none that could be known. */
+static bool may_have_holder(const struct lock *lock)
+{
+	return lock->families & FAMILY_HELD;
+}
+
+void futex_event(struct model *m, const struct event *ev, uint64_t ts)
+{
+	const struct ev_futex *e = &ev->futex;
+	struct thread *th = life_alive(&m->timeline, e->tid);
+	struct context c = {.m = m, .e = e, .th = th};
+	struct reading r;
+	struct lock *lock;
+	uint32_t index;
+
+	if (!th)
+		return;
+	c.shared = e->op & FUTEX_OP_SHARED || !(e->op & OP_PRIVATE);
+	r = read_futex(&c);
+	lock = lock_of(m, &c, &r, &index);
+	th->life->futex = index + 1;
+	th->life->announced = ts;
+	if (th->life->klock && m->locks.list.v[th->life->klock - 1].kind == LOCK_RTMUTEX &&
+	    lock->families == FAMILY_PI)
+		th->life->klock = 0;
+	if (may_have_holder(lock))
+		chain_seen(m, index, ts, r.owner ? SEEN_HELD : SEEN_NOBODY,
+			   (struct thread *)r.owner);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Locks of the kernel: its own record of contention.
+ *
+ * KLOCKED has the truth of how long it took to get a lock, spinning and sleeping together; KLOCK
+ * says that the sleep that follows is on that lock. An address is one lock as long as its kind and
+ * what it belongs to stay the same.
+ */
+#include "model/chain.h"
+#include "model/machine.h"
+#include "model/model.h"
+
+static enum lock_kind kind_of(uint32_t flags)
+{
+	if (flags & KLOCK_RT)
+		return LOCK_RTMUTEX;
+	if (flags & KLOCK_PERCPU)
+		return LOCK_PERCPU_RWSEM;
+	if (flags & KLOCK_MUTEX)
+		return LOCK_KMUTEX;
+	if (flags & KLOCK_SPIN)
+		return flags & (KLOCK_READ | KLOCK_WRITE) ? LOCK_KRWLOCK : LOCK_SPINLOCK;
+	return flags & (KLOCK_READ | KLOCK_WRITE) ? LOCK_RWSEM : LOCK_KSEMAPHORE;
+}
+
+static struct lock *lock_of(struct locks *l, uint64_t addr, uint32_t flags, uint32_t what,
+			    uint64_t of, uint32_t *ret_index)
+{
+	uint64_t key = map_mix(addr) ^ 0x6b6c6f636bull; /* apart from addresses of programs */
+	enum lock_kind kind = kind_of(flags);
+	struct lock *lock = locks_find(l, key, ret_index);
+
+	if (lock && what == KLOCK_ANY)
+		what = lock->what, of = lock->of;
+	if (lock && lock->what == KLOCK_ANY && lock->kind == kind) {
+		lock->what = (uint8_t)what;
+		lock->of = of;
+	}
+	if (!lock || lock->kind != kind || lock->what != what || lock->of != of) {
+		lock = locks_make(l, key, ret_index);
+		lock->addr = addr;
+		lock->kind = (uint8_t)kind;
+		lock->evidence = EVIDENCE_CONTENTION;
+		lock->kernel = true;
+		lock->what = (uint8_t)what;
+		lock->of = of;
+	}
+	return lock;
+}
+
+void klock_event(struct model *m, const struct event *ev, uint64_t ts)
+{
+	const struct ev_klock *e = &ev->klock;
+	struct thread *th = life_alive(&m->timeline, e->tid), *owner;
+	struct lock *lock;
+	uint32_t index;
+
+	if (!th)
+		return;
+	m->locks.kernel = true;
+	lock = lock_of(&m->locks, e->addr, e->flags, e->what, e->of, &index);
+	owner = e->owner ? life_alive(&m->timeline, e->owner) : NULL;
+	if (owner == th)
+		owner = NULL;
+	/* A PI mutex is an rtmutex in the kernel: the program's lock is what counts. */
+	if (lock->kind == LOCK_RTMUTEX && th->life->futex &&
+	    th->life->announced >= th->life->last_in &&
+	    m->locks.list.v[th->life->futex - 1].families == FAMILY_PI)
+		return;
+	th->life->klock = index + 1;
+	th->life->announced = ts;
+	chain_seen(m, index, ts, owner ? SEEN_HELD : SEEN_NOBODY, owner);
+}
+
+void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
+{
+	const struct ev_klocked *e = &ev->klocked;
+	struct thread *th = timeline_thread(&m->timeline, e->tid);
+	struct lock_row *r;
+	struct lock *lock;
+	uint32_t index;
+
+	m->locks.kernel = true;
+	if (!th)
+		return;
+	lock = lock_of(&m->locks, e->addr, e->flags, e->what, e->of, &index);
+	if (!lock->kstack)
+		lock->kstack = e->kstack;
+	if (lock_kind_class(lock->kind) == LOCK_CLASS_KERNEL && !e->failed)
+		chain_seen(m, index, ts, SEEN_TAKEN, th);
+	if (e->took_ns < m->locks.min_wait || ts < m->timeline.from || ts >= m->timeline.to)
+		return;
+	r = locks_row(&m->locks, index, th);
+	r->total += e->took_ns;
+	r->failed += e->failed != 0;
+	if (!r->kstack)
+		r->kstack = e->kstack;
+	lock_row_add(r, e->took_ns, ts - (e->took_ns < ts ? e->took_ns : ts));
+}

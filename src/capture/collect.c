@@ -222,10 +222,11 @@ void collector_begin(struct collector *c, uint64_t ts)
 static void on_switch(struct collector *c, const struct record *rec)
 {
 	const struct pr_switch *r = rec->data;
-	struct event ev = {.ts = rec->ts,
-			   .kind = EV_SWITCH,
-			   .cpu = rec->cpu,
-			   .switch_ = {.prev = r->prev, .next = r->next, .state = r->state}};
+	struct event ev = {
+		.ts = rec->ts,
+		.kind = EV_SWITCH,
+		.cpu = rec->cpu,
+		.switch_ = {.prev = r->prev, .next = r->next, .state = r->state, .call = r->call}};
 
 	put(c, &ev);
 }
@@ -260,11 +261,33 @@ static void on_waking(struct collector *c, const struct record *rec)
 		.waking = {.wakee = r->wakee, .waker = r->waker, .ctx = (uint8_t)r->ctx}};
 
 	if (stacks) {
-		if (r->ctx == WAKE_TASK)
+		if ((r->ctx & WAKE_CTX) == WAKE_TASK)
 			name_stranger(c, r->waker, r->waker_pid, rec->ts);
 		ev.waking.kstack = stacks_kernel(c->stacks, r->kstack);
 		ev.waking.ustack = stacks_user(c->stacks, r->ustack, r->waker_pid);
 	}
+	put(c, &ev);
+}
+
+static void on_futex(struct collector *c, const struct record *rec)
+{
+	const struct pr_futex *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_FUTEX,
+			   .cpu = rec->cpu,
+			   .futex = {.tid = r->tid,
+				     .addr = r->addr,
+				     .op = r->op,
+				     .val = r->val,
+				     .word = r->word[0],
+				     .word1 = r->word[1],
+				     .word2 = r->word[2],
+				     .word3 = r->word[3],
+				     .word4 = r->word[4]}};
+	struct event place = {.ts = rec->ts, .kind = EV_PLACE, .cpu = rec->cpu};
+
+	if (places_ask(c->places, r->pid, r->addr, rec->ts, &place.place))
+		put(c, &place);
 	put(c, &ev);
 }
 
@@ -428,6 +451,9 @@ static void on_probe(struct collector *c, const struct record *rec)
 	case PR_WAKING_LONG:
 		on_waking(c, rec);
 		break;
+	case PR_FUTEX:
+		on_futex(c, rec);
+		break;
 	case PR_SAMPLE:
 		on_sample(c, rec);
 		break;
@@ -537,7 +563,7 @@ static const uint8_t event_of[PR_KINDS] = {
 	[PR_SWITCH] = EV_SWITCH, [PR_WAKING] = EV_WAKING, [PR_WAKING_LONG] = EV_WAKING,
 	[PR_SAMPLE] = EV_SAMPLE, [PR_WAIT] = EV_WAIT,	  [PR_FORK] = EV_FORK,
 	[PR_EXEC] = EV_EXEC,	 [PR_EXIT] = EV_EXIT,	  [PR_RENAME] = EV_RENAME,
-	[PR_JOIN] = EV_THREAD,	 [PR_LEAVE] = EV_LEAVE,
+	[PR_JOIN] = EV_THREAD,	 [PR_LEAVE] = EV_LEAVE,	  [PR_FUTEX] = EV_FUTEX,
 };
 
 static void tell_loss(struct collector *c, uint32_t cause, uint32_t kind, uint64_t now,

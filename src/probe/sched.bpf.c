@@ -11,16 +11,18 @@
  *
  * sched_switch runs under the runqueue lock with interrupts off, sched_waking under the wakee's
  * pi_lock: nothing here may wait, print, wake anybody or allocate.
+ *
+ * What is not needed at every switch is in functions of its own: a program whose own frame is 64
+ * bytes or more gets it, since 6.13, in memory of another page, and pays 40 ns each time.
  */
-#include "probe/lib/compat.bpf.h"
-#include "probe/lib/emit.bpf.h"
+#include "probe/lib/futex.bpf.h"
 #include "probe/lib/stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The waits' stacks, where sched_exit_tp is missing. */
-static __always_inline void wait_kernel_stack(struct ring_head *r, struct task_struct *next,
-					      __u32 tid, __u64 ts)
+static __noinline int wait_kernel_stack(struct ring_head *r, struct task_struct *next, __u32 tid,
+					__u64 ts)
 {
 	__u32 area = 0;
 	struct emit e;
@@ -42,12 +44,17 @@ static __always_inline void wait_kernel_stack(struct ring_head *r, struct task_s
 		}
 	}
 	scratch_put(r);
+	return 0;
 }
 
-static __always_inline void switched_out(struct ring_head *r, __u32 tid, __u32 state, __u64 ts)
+static __always_inline bool waits(__u32 state)
+{
+	return (state & STATE_MASK) && !(state & (STATE_PREEMPTED | STATE_GONE));
+}
+
+static __always_inline void switched_out(__u32 tid, __u32 state, __u64 ts)
 {
 	struct hint *h = hint_of(tid);
-	bool waits = (state & STATE_MASK) && !(state & STATE_PREEMPTED);
 
 	if (state & STATE_GONE) {
 		scope_del(tid);
@@ -56,7 +63,22 @@ static __always_inline void switched_out(struct ring_head *r, __u32 tid, __u32 s
 		return;
 	}
 	h->tid = tid;
-	h->off_ts = waits ? ts : 0;
+	h->off_ts = waits(state) ? ts : 0;
+}
+
+/* What the thread that goes to sleep does: SWITCH.call, and a record before that of the switch. */
+static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
+				     __u64 ts)
+{
+	struct hint *h = hint_of(prev->pid);
+	struct pt_regs *regs;
+	__u32 call = call_of(prev, &regs);
+
+	h->futex = 0;
+	/* Within such a call, page faults sleep in other states. */
+	if (regs && (state & STATE_INTERRUPTIBLE) && is_futex_wait(call))
+		emit_futex(prev, r, h, (call & CALL_NR) - 1, ts);
+	return call;
 }
 
 static __always_inline void switched_in(struct ring_head *r, struct task_struct *next, __u32 tid,
@@ -86,43 +108,43 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 raw_state)
 {
 	struct emit e;
-	__u32 ptid, ntid, state;
+	__u32 ptid, ntid, state, call = 0;
 	struct pr_switch *rec;
 	struct ring_head *r;
-	bool prev_in, next_in;
 	__u64 ts;
 
 	if (!armed)
 		return 0;
 	ptid = prev->pid;
 	ntid = next->pid;
-	prev_in = in_scope(ptid);
-	next_in = in_scope(ntid);
-	if (!prev_in && !next_in)
+	state = raw_state & STATE_MASK;
+	if (!in_scope(ptid))
+		state |= STATE_PREV_OUT;
+	if (!in_scope(ntid))
+		state |= STATE_NEXT_OUT;
+	if ((state & (STATE_PREV_OUT | STATE_NEXT_OUT)) == (STATE_PREV_OUT | STATE_NEXT_OUT))
 		return 0;
 	r = ring_mine();
 	if (!r)
 		return 0;
-	state = raw_state & STATE_MASK;
 	if (preempt)
 		state |= STATE_PREEMPTED;
-	else if (state && BPF_CORE_READ_BITFIELD(prev, in_iowait))
+	else if ((state & STATE_MASK) && BPF_CORE_READ_BITFIELD(prev, in_iowait))
 		state |= STATE_IOWAIT;
-	if (!prev_in)
-		state |= STATE_PREV_OUT;
-	if (!next_in)
-		state |= STATE_NEXT_OUT;
 	ts = bpf_ktime_get_ns();
+	if (!(state & STATE_PREV_OUT) && waits(state))
+		call = falls_asleep(prev, r, state, ts);
 	rec = emit_begin(&e, r, PR_SWITCH, sizeof(*rec), ts);
 	if (rec) {
 		rec->prev = ptid;
 		rec->next = ntid;
 		rec->state = state;
+		rec->call = call;
 		emit_end(&e);
 	}
-	if (prev_in && ptid)
-		switched_out(r, ptid, state, ts);
-	if (next_in && ntid)
+	if (!(state & STATE_PREV_OUT) && ptid)
+		switched_out(ptid, state, ts);
+	if (!(state & STATE_NEXT_OUT) && ntid)
 		switched_in(r, next, ntid, ts);
 	return 0;
 }
@@ -149,15 +171,40 @@ static __always_inline void fill_waking(struct pr_waking *rec, __u32 wakee, __u6
 	rec->waker_pid = waker >> 32;
 }
 
+/* The end of a wait that lasted: with the waker's stacks. `who`: wakee, and above it the context.
+ */
+static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u64 waker, __u64 ts)
+{
+	__u32 area = 0, how = who >> 32;
+	__u64 kstack = 0, ustack = 0;
+	struct scratch *s = scratch_get(r, &area);
+	struct pr_waking *rec;
+	struct emit e;
+
+	if (s) {
+		kstack = stack_kernel(ctx, r, s, ts);
+		/* The interrupted thread's own code has nothing to do with it. */
+		if ((how & WAKE_CTX) == WAKE_TASK)
+			ustack = stack_user(ctx, r, s, area, ts);
+	}
+	scratch_put(r);
+	rec = emit_begin(&e, r, PR_WAKING_LONG, sizeof(*rec), ts);
+	if (rec) {
+		fill_waking(rec, (__u32)who, waker, how);
+		rec->kstack = kstack;
+		rec->ustack = ustack;
+		emit_end(&e);
+	}
+	return 0;
+}
+
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(thaw_waking, struct task_struct *p)
 {
-	__u32 area = 0;
 	struct emit e;
-	__u64 ts, waker, kstack = 0, ustack = 0;
+	__u64 ts, waker, off_ts;
 	struct pr_waking *rec;
 	struct ring_head *r;
-	struct scratch *s;
 	struct hint *h;
 	__u32 wakee, how;
 
@@ -169,37 +216,27 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 	r = ring_mine();
 	if (!r)
 		return 0;
+	/* All that may be far away is asked for before the clock is, which waits for it. */
+	h = hint_of(wakee);
+	off_ts = h->tid == wakee ? h->off_ts : 0;
 	waker = bpf_get_current_pid_tgid();
 	how = wake_context(r);
+	if (off_ts && h->futex && how == WAKE_TASK && releases_futex(p, h))
+		how |= WAKE_RELEASE;
 	ts = bpf_ktime_get_ns();
-	h = hint_of(wakee);
-	if (h->tid != wakee || !h->off_ts || ts - h->off_ts < min_wait_ns) {
-		rec = emit_begin(&e, r, PR_WAKING, PR_WAKING_SHORT, ts);
-		if (rec) {
-			fill_waking(rec, wakee, waker, how);
-			emit_end(&e);
-		}
+	if (off_ts && ts - off_ts >= min_wait_ns) {
+		waking_long(ctx, r, (__u64)how << 32 | wakee, waker, ts);
 		return 0;
 	}
-	s = scratch_get(r, &area);
-	if (s) {
-		kstack = stack_kernel(ctx, r, s, ts);
-		/* The interrupted thread's own code has nothing to do with it. */
-		if (how == WAKE_TASK)
-			ustack = stack_user(ctx, r, s, area, ts);
-	}
-	scratch_put(r);
-	rec = emit_begin(&e, r, PR_WAKING_LONG, sizeof(*rec), ts);
+	rec = emit_begin(&e, r, PR_WAKING, PR_WAKING_SHORT, ts);
 	if (rec) {
 		fill_waking(rec, wakee, waker, how);
-		rec->kstack = kstack;
-		rec->ustack = ustack;
 		emit_end(&e);
 	}
 	return 0;
 }
 
-static __always_inline void emit_wait(void *ctx, struct ring_head *r, __u64 id, bool kernel)
+static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool kernel)
 {
 	__u32 area = 0;
 	struct emit e;
@@ -221,6 +258,7 @@ static __always_inline void emit_wait(void *ctx, struct ring_head *r, __u64 id, 
 		rec->ustack = ustack;
 		emit_end(&e);
 	}
+	return 0;
 }
 
 /* The end of __schedule(): the thread that has just come in is current. */
@@ -230,8 +268,7 @@ int BPF_PROG(thaw_sched_exit, bool is_switch)
 	struct ring_head *r;
 	__u64 id;
 
-	if (!armed)
-		return 0;
+	/* Set by the switch, and only while armed. */
 	r = ring_mine();
 	if (!r || !r->want_wait)
 		return 0;

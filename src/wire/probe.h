@@ -23,8 +23,9 @@ enum pr_kind {
 	PR_JOIN, /* a thread enters the cgroup that is looked at */
 	PR_LEAVE,
 	PR_LOST,
-	PR_COPY, /* a user stack to be walked by the collector: the tables were not ready */
-	PR_TEST, /* of the tests' own programs */
+	PR_FUTEX, /* before the PR_SWITCH with which the thread goes to sleep */
+	PR_COPY,  /* a user stack to be walked by the collector: the tables were not ready */
+	PR_TEST,  /* of the tests' own programs */
 	PR_KINDS,
 };
 
@@ -43,8 +44,8 @@ struct pr_hdr {
 struct pr_switch {
 	struct pr_hdr h;
 	__u32 prev, next;
-	__u32 state; /* as in event.h */
-	__u32 pad;
+	__u32 state; /* as in state.h */
+	__u32 call;
 };
 
 struct pr_waking {
@@ -55,6 +56,15 @@ struct pr_waking {
 	__u64 kstack, ustack;
 };
 #define PR_WAKING_SHORT 32
+
+struct pr_futex {
+	struct pr_hdr h;
+	__u32 tid, pid;
+	__u64 addr;
+	__u32 op, val; /* as in state.h */
+	__u32 word[5];
+	__u32 pad;
+};
 
 struct pr_sample {
 	struct pr_hdr h;
@@ -113,8 +123,11 @@ struct pr_lost {
 #define HINT_SLOTS 65536u
 struct hint {
 	__u32 tid;
-	__u32 want_user; /* without sched_exit_tp: take the user stack at the next syscall exit */
-	__u64 off_ts;	 /* when it began to wait; 0: it does not wait */
+	__u8 want_user; /* without sched_exit_tp: take the user stack at the next syscall exit */
+	__u8 futex_shared;
+	__u8 pad[2];
+	__u64 off_ts; /* when it began to wait; 0: it does not wait */
+	__u64 futex;  /* the address of the futex that it sleeps on; 0: none */
 };
 
 /* Per CPU: the ids of the stacks that this CPU has sent lately. */

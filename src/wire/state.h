@@ -64,9 +64,10 @@ enum call_file {
  * FUTEX_CLOCK_REALTIME above it, and flags of ours.
  */
 #define FUTEX_OP_CMD 0x7fu
-#define FUTEX_OP_SHARED 0x1000u /* by the futex_wait family, which has its own flags */
-#define FUTEX_OP_VECTOR 0x2000u /* futex_waitv: the first of several */
-#define FUTEX_OP_UNREAD 0x4000u /* nothing could be read at the address */
+#define FUTEX_OP_SHARED 0x1000u	  /* by the futex_wait family, which has its own flags */
+#define FUTEX_OP_VECTOR 0x2000u	  /* futex_waitv: the first of several */
+#define FUTEX_OP_UNREAD 0x4000u	  /* nothing could be read at the address */
+#define FUTEX_OP_ONE_WORD 0x8000u /* only the first word could be read */
 
 /* KLOCK.flags: contention_begin's (include/trace/events/lock.h). */
 enum klock_flag {

@@ -72,4 +72,16 @@ static __always_inline __u32 wake_context(struct ring_head *r)
 	return count & SOFTIRQ_SERVING ? WAKE_SOFTIRQ : WAKE_TASK;
 }
 
+/*
+ * eventfd, epoll and their like share an inode. Its mode had no type up to 6.15; since then
+ * (cfd86ef7e8e7 "anon_inode: use a proper mode internally") it is a regular file's, and a flag
+ * tells.
+ */
+#define S_ANON_INODE (1u << 19) /* include/linux/fs.h */
+
+static __always_inline bool inode_is_anon(struct inode *inode)
+{
+	return BPF_CORE_READ(inode, i_flags) & S_ANON_INODE;
+}
+
 #endif

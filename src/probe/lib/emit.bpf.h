@@ -26,16 +26,26 @@ struct emit {
 	__u64 hdr;
 };
 
+/* Interrupted in the middle of its first try, by a producer that came between. */
+static __noinline __u64 reserve_again(struct ring_head *r, __u32 len)
+{
+	return ring_reserve(r, ring_size, len);
+}
+
 static __always_inline bool emit_reserve(struct emit *e, struct ring_head *r, __u32 kind, __u32 len,
 					 __u64 ts)
 {
-	__u64 pos = ring_reserve(r, ring_size, len);
+	__u64 pos = RING_LOAD(&r->prod);
 	struct pr_hdr *h;
 
-	if (pos >= RING_CONTENDED) {
+	if (pos + len - RING_LOAD(&r->cons) > ring_size)
+		return false;
+	if (__sync_val_compare_and_swap(&r->prod, pos, pos + len) != pos) {
+		pos = reserve_again(r, len);
 		if (pos == RING_CONTENDED)
 			__sync_fetch_and_add(&r->contended, 1);
-		return false;
+		if (pos >= RING_CONTENDED)
+			return false;
 	}
 	h = ring_at(r, pos);
 	h->ts = ts;
@@ -49,19 +59,30 @@ static __always_inline void emit_end(const struct emit *e)
 	ring_commit(e->rec, e->hdr);
 }
 
-static __always_inline void emit_lost_span(struct ring_head *r, __u64 ts)
+/* What happens seldom is kept out of the programs' own frames. */
+static __noinline int emit_lost_span(struct ring_head *r, __u64 ts)
 {
 	__u64 from = __sync_lock_test_and_set(&r->lost_from, 0);
 	struct emit e;
 
 	if (!from)
-		return;
+		return 0;
 	if (!emit_reserve(&e, r, PR_LOST, sizeof(struct pr_lost), ts)) {
 		__sync_val_compare_and_swap(&r->lost_from, 0, from);
-		return;
+		return 0;
 	}
 	((struct pr_lost *)e.rec)->from = from;
 	emit_end(&e);
+	return 0;
+}
+
+static __noinline int emit_lost(struct ring_head *r, __u32 kind, __u64 ts)
+{
+	__sync_fetch_and_add(&r->lost[kind % RING_KINDS], 1);
+	/* Without its stack an event is still an event. */
+	if (kind != PR_STACK && kind != PR_COPY)
+		__sync_val_compare_and_swap(&r->lost_from, 0, ts);
+	return 0;
 }
 
 /* Room for a record of `len` bytes (a constant, or bounded), or NULL, counted. */
@@ -74,10 +95,7 @@ static __always_inline void *emit_begin(struct emit *e, struct ring_head *r, __u
 		emit_lost_span(r, ts);
 	if (emit_reserve(e, r, kind, len, ts))
 		return e->rec;
-	__sync_fetch_and_add(&r->lost[kind % RING_KINDS], 1);
-	/* Without its stack an event is still an event. */
-	if (kind != PR_STACK && kind != PR_COPY)
-		__sync_val_compare_and_swap(&r->lost_from, 0, ts);
+	emit_lost(r, kind, ts);
 	return NULL;
 }
 

@@ -51,6 +51,28 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+struct inode {
+	unsigned short i_mode;
+	unsigned int i_flags;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct thread_info {
+	unsigned int status; /* x86 */
+};
+
 struct thread_struct {
 	unsigned long fsbase; /* x86 */
 };
@@ -76,6 +98,8 @@ struct task_struct {
 	struct sched_entity se;
 	struct css_set *cgroups;
 	struct mm_struct *mm;
+	struct files_struct *files;
+	struct thread_info thread_info; /* x86: CONFIG_THREAD_INFO_IN_TASK */
 	struct thread_struct thread;
 	struct pid *thread_pid;
 };

@@ -167,8 +167,7 @@ static void mapped_later(void **state)
 
 	ask(f, in_data, second);
 	map = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_false(
-		places_ask(f->places, (uint32_t)getpid(), (uintptr_t)map, second + 1, &p));
+	assert_false(places_ask(f->places, (uint32_t)getpid(), (uintptr_t)map, second + 1, &p));
 	assert_int_equal(ask(f, map, 2 * second).kind, PLACE_SHARED);
 	munmap(map, 1 << 16);
 }

@@ -15,7 +15,6 @@
 #include "capture/procfs.h"
 #include "capture/procs.h"
 #include "capture/stacks.h"
-#include "capture/tables.h"
 #include "wire/loss.h"
 #include "wire/probe.h"
 
@@ -52,6 +51,11 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	c->tables = tables_new(e, c->procs);
 	c->places = places_new(c->procs);
 	return c;
+}
+
+void collector_set_idle(struct collector *c, tables_idle_fn *fn, void *ctx)
+{
+	tables_set_idle(c->tables, fn, ctx);
 }
 
 void collector_free(struct collector *c)
@@ -430,11 +434,11 @@ static void on_lost_span(struct collector *c, const struct record *rec)
 
 static void on_copy(struct collector *c, const struct pr_copy *copy)
 {
-	uint64_t ips[PR_FRAMES_MAX];
+	uint64_t ips[PR_FRAMES_MAX], id = copy->id;
 	enum unwind_stop stop;
 	size_t n = tables_walk(c->tables, copy, ips, PR_FRAMES_MAX, &stop);
 
-	stacks_add(c->stacks, copy->id, ips, n, stop);
+	stacks_add(c->stacks, id, ips, n, stop);
 }
 
 static void on_probe(struct collector *c, const struct record *rec)

@@ -10,6 +10,7 @@
 
 #include "capture/engine.h"
 #include "capture/plan.h"
+#include "capture/tables.h"
 #include "ring/source.h"
 #include "store/writer.h"
 
@@ -17,6 +18,8 @@ struct collector;
 
 struct collector *collector_new(const struct plan *plan, struct engine *e, struct writer *w);
 void collector_free(struct collector *c);
+/* What to do while a record has to wait for something: see tables.h. */
+void collector_set_idle(struct collector *c, tables_idle_fn *fn, void *ctx);
 
 /* Before arming: finds the threads to look at, and sets the engine's filter. */
 int collector_find(struct collector *c);

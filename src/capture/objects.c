@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "capture/objects.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "base/vec.h"
-#include "elf/elf.h"
-
-/* Where an object's code is in its file and in its own addresses. */
-struct load {
-	uint64_t offset, size, vaddr;
-};
+#include "capture/builder.h"
 
 struct object {
 	bool tried;
+	bool asked;		  /* the builder has it */
 	uint32_t number;	  /* OBJECT_* */
 	struct unwind_table view; /* of the arrays */
 	VEC(struct load) loads;
@@ -30,11 +23,13 @@ struct object {
 
 struct objects {
 	struct unwind_arrays a;
+	struct builder *builder;
 	struct object **by_module;
 	size_t n_modules;
 	struct map rules; /* a rule's bytes -> its index */
 	uint32_t next_object, next_row, next_block, next_rule;
 	uint64_t version, build_ns;
+	uint64_t era; /* a table that was asked for before the last reset is not wanted any more */
 	bool full;
 };
 
@@ -43,6 +38,7 @@ struct objects *objects_new(const struct unwind_arrays *a)
 	struct objects *o = mem_zalloc(sizeof(*o));
 
 	o->a = *a;
+	o->builder = builder_new();
 	objects_reset(o);
 	return o;
 }
@@ -67,12 +63,14 @@ void objects_reset(struct objects *o)
 	o->next_rule = 1;
 	o->full = false;
 	o->version++;
+	o->era++;
 }
 
 void objects_free(struct objects *o)
 {
 	if (!o)
 		return;
+	builder_free(o->builder);
 	objects_reset(o);
 	free(o->by_module);
 	map_done(&o->rules);
@@ -156,26 +154,6 @@ static bool place(struct objects *o, struct object *ob, const struct unwind_tabl
 	return true;
 }
 
-static void build_from(struct objects *o, struct object *ob, struct elf *e)
-{
-	struct unwind_table *t;
-
-	for (size_t i = 0; i < e->n_segments; i++) {
-		const struct elf_segment *s = &e->segments[i];
-
-		if (s->type == PT_LOAD && (s->flags & PF_X))
-			vec_push(&ob->loads, (struct load){s->offset, s->filesz, s->vaddr});
-	}
-	if (unwind_table_build(e, &t))
-		return;
-	if (!place(o, ob, t)) {
-		o->full = true;
-		ob->tried = false;
-		ob->number = OBJECT_NOT_READY;
-	}
-	unwind_table_free(t);
-}
-
 /* The very file that is mapped, whatever its path leads to by now. */
 static int open_mapped(uint32_t pid, const struct proc_range *r)
 {
@@ -199,41 +177,71 @@ static int open_mapped(uint32_t pid, const struct proc_range *r)
 	return fd;
 }
 
-static bool same_build(const struct elf *e, const struct proc_range *r)
+static struct build_job *job_for(const struct objects *o, uint32_t pid, const struct proc_range *r)
 {
-	uint8_t id[BUILD_ID_MAX];
-	int n = elf_build_id(e, id, sizeof(id));
+	bool vdso = r->kind == MODULE_VDSO;
+	int fd = vdso ? -1 : open_mapped(pid, r);
+	struct build_job *job;
 
-	return !r->build_id_len ||
-	       (n == (int)r->build_id_len && !memcmp(id, r->build_id, (size_t)n));
+	if (!vdso && fd < 0)
+		return NULL;
+	job = build_job_new(fd);
+	job->module = r->module;
+	job->era = o->era;
+	job->build_id_len = r->build_id_len;
+	if (r->build_id_len)
+		memcpy(job->build_id, r->build_id, r->build_id_len);
+	return job;
 }
 
-static void build(struct objects *o, struct object *ob, uint32_t pid, const struct proc_range *r)
+/* What came of it, into the arrays. */
+static void finish(struct objects *o, struct build_job *job)
 {
-	uint64_t began = clock_mono_ns();
-	struct elf *e = NULL;
-	int fd = -1;
+	struct object *ob = object_of(o, job->module);
 
-	ob->tried = true;
-	ob->number = OBJECT_NO_TABLE;
-	if (r->kind == MODULE_VDSO) {
-		const Elf64_Ehdr *eh = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
-
-		if (eh)
-			(void)elf_open_bytes(
-				eh, eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize, &e);
-	} else {
-		fd = open_mapped(pid, r);
-		if (fd >= 0)
-			(void)elf_open_fd(fd, &e);
+	if (job->era == o->era) {
+		ob->asked = false;
+		ob->tried = true;
+		ob->number = OBJECT_NO_TABLE;
+		for (size_t i = 0; i < job->loads.n; i++)
+			vec_push(&ob->loads, job->loads.v[i]);
+		if (job->table && !place(o, ob, job->table)) {
+			o->full = true;
+			ob->tried = false;
+			ob->number = OBJECT_NOT_READY;
+			vec_done(&ob->loads);
+		}
+		o->version++;
 	}
-	if (e && same_build(e, r))
-		build_from(o, ob, e);
-	elf_free(e);
-	if (fd >= 0)
-		close(fd);
-	o->version++;
-	o->build_ns += clock_mono_ns() - began;
+	o->build_ns += job->took_ns;
+	build_job_free(job);
+}
+
+void objects_collect(struct objects *o, uint64_t wait_ns)
+{
+	struct build_job *job;
+
+	for (; o->builder && (job = builder_take(o->builder, wait_ns)); wait_ns = 0)
+		finish(o, job);
+}
+
+/* Asks for it, or makes it where nobody can be asked. */
+static void start(struct objects *o, struct object *ob, uint32_t pid, const struct proc_range *r)
+{
+	struct build_job *job = job_for(o, pid, r);
+
+	if (!job) {
+		ob->tried = true;
+		ob->number = OBJECT_NO_TABLE;
+		o->version++;
+	} else if (!o->builder) {
+		build_job_run(job);
+		finish(o, job);
+	} else if (builder_put(o->builder, job)) {
+		ob->asked = true;
+	} else {
+		build_job_free(job);
+	}
 }
 
 /* ---- asking ---- */
@@ -267,16 +275,15 @@ uint32_t objects_known(struct objects *o, const struct proc_range *r, uint64_t *
 	return bias_of(ob, r, ret_bias) ? ob->number : OBJECT_NO_TABLE;
 }
 
-const struct unwind_table *objects_need(struct objects *o, uint32_t pid, const struct proc_range *r,
-					uint64_t *ret_bias)
+bool objects_need(struct objects *o, uint32_t pid, const struct proc_range *r,
+		  const struct unwind_table **ret_table, uint64_t *ret_bias)
 {
 	struct object *ob = object_of(o, r->module);
 
-	if (!ob->tried)
-		build(o, ob, pid, r);
-	if (ob->number < OBJECT_FIRST || !bias_of(ob, r, ret_bias))
-		return NULL;
-	return &ob->view;
+	if (!ob->tried && !ob->asked && !o->full)
+		start(o, ob, pid, r);
+	*ret_table = ob->number >= OBJECT_FIRST && bias_of(ob, r, ret_bias) ? &ob->view : NULL;
+	return ob->tried || o->full;
 }
 
 uint64_t objects_version(const struct objects *o)

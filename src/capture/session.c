@@ -8,6 +8,7 @@
 #include "capture/session.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@
 #define POLL_HURRY_NS (200 * NSEC_PER_USEC)
 #define POLL_EVENTS 20000 /* that many between two polls are plenty */
 #define WINDOW_NS (20 * NSEC_PER_MSEC)
+#define STASH_BYTES (32u << 20)
 #define COLLECTOR_NICE (-20)
 
 struct session {
@@ -170,6 +172,14 @@ static void snooze(struct session *s, uint64_t *poll_ns, uint64_t events)
 	nanosleep(&t, NULL);
 }
 
+/* A record has to wait for the unwind table of a large library: the rings must not. */
+static bool idle(void *ctx)
+{
+	struct session *s = ctx;
+
+	return order_stash(s->order, clock_mono_ns(), STASH_BYTES);
+}
+
 static int run(struct session *s)
 {
 	uint64_t poll_ns = 10 * NSEC_PER_MSEC, told_ns = s->begin_ns, now, before;
@@ -228,6 +238,14 @@ static void add_names(struct session *s)
 	symtab_free(st);
 }
 
+static void tell_gap(struct session *s)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)order_gap_ns(s->order));
+	writer_meta(s->writer, "drain_gap_ns", text);
+}
+
 static void finish(struct session *s)
 {
 	s->end_ns = clock_mono_ns();
@@ -237,6 +255,7 @@ static void finish(struct session *s)
 	hurried(false);
 	collector_losses(s->collector, order_late(s->order));
 	collector_end(s->collector, s->end_ns);
+	tell_gap(s);
 }
 
 static int record(struct session *s)
@@ -248,6 +267,7 @@ static int record(struct session *s)
 		return rc;
 	s->collector = collector_new(&s->plan, s->engine, s->writer);
 	s->order = order_new(s->engine->sources, s->engine->n_sources, WINDOW_NS);
+	collector_set_idle(s->collector, idle, s);
 	rc = start(s);
 	if (rc) {
 		s->engine->ops->disarm(s->engine);

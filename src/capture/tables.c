@@ -15,6 +15,7 @@
 /* How long freed mappings rest before they are used again: any walk that saw them is over by then.
  */
 #define REST_NS NSEC_PER_SEC
+#define IDLE_NS (2 * NSEC_PER_MSEC)
 #define CLASSES 13 /* spaces hold 1 << class mappings */
 
 struct freed {
@@ -39,6 +40,9 @@ struct tables {
 	VEC(struct freed) freed[CLASSES];
 	size_t freed_head[CLASSES];
 	uint32_t next_space, next_mapping;
+	tables_idle_fn *idle;
+	void *idle_ctx;
+	struct pr_copy *held; /* the one that is being walked, if that takes long */
 	uint64_t copies, copy_bytes, published, resets;
 };
 
@@ -69,7 +73,16 @@ void tables_free(struct tables *t)
 	map_done(&t->dirty);
 	for (int i = 0; i < CLASSES; i++)
 		vec_done(&t->freed[i]);
+	free(t->held);
 	free(t);
+}
+
+void tables_set_idle(struct tables *t, tables_idle_fn *fn, void *ctx)
+{
+	if (!t)
+		return;
+	t->idle = fn;
+	t->idle_ctx = ctx;
 }
 
 /* ---- spaces ---- */
@@ -271,7 +284,10 @@ void tables_settle(struct tables *t)
 {
 	struct map_slot *slot;
 
-	if (!t || !t->dirty.n)
+	if (!t)
+		return;
+	objects_collect(t->objects, 0);
+	if (!t->dirty.n)
 		return;
 	for (size_t i = 0; map_next(&t->dirty, &i, &slot);) {
 		uint32_t pid = (uint32_t)slot->key;
@@ -288,7 +304,36 @@ void tables_settle(struct tables *t)
 struct copy_walk {
 	struct tables *t;
 	const struct pr_copy *copy;
+	bool late; /* a table was not ready in time */
 };
+
+/* The record itself does not outlive an idle call. */
+static void hold(struct copy_walk *w)
+{
+	if (w->copy == w->t->held)
+		return;
+	if (!w->t->held)
+		w->t->held = mem_alloc(sizeof(*w->t->held));
+	memcpy(w->t->held, w->copy, PR_LEN(w->copy->h.hdr));
+	w->copy = w->t->held;
+}
+
+static const struct unwind_table *table_of(struct copy_walk *w, const struct proc_range *r,
+					   uint64_t *ret_bias)
+{
+	const struct unwind_table *table;
+	struct tables *t = w->t;
+
+	while (!objects_need(t->objects, w->copy->pid, r, &table, ret_bias)) {
+		hold(w);
+		if (w->late || (t->idle && !t->idle(t->idle_ctx))) {
+			w->late = true;
+			return NULL;
+		}
+		objects_collect(t->objects, IDLE_NS);
+	}
+	return table;
+}
 
 static struct unwind_place find(void *ctx, uint64_t pc)
 {
@@ -303,7 +348,7 @@ static struct unwind_place find(void *ctx, uint64_t pc)
 		return place;
 	}
 	place.kind = UNWIND_CODE_FILE;
-	place.table = objects_need(w->t->objects, w->copy->pid, &r, &place.bias);
+	place.table = table_of(w, &r, &place.bias);
 	return place;
 }
 
@@ -337,8 +382,10 @@ size_t tables_walk(struct tables *t, const struct pr_copy *copy, uint64_t *ips, 
 		reset(t);
 	(void)procs_version(t->procs, copy->pid); /* a stranger's are read now */
 	n = unwind_walk(&ops, &w, regs, ips, max, ret_stop);
-	if (!published(t, copy->pid))
-		publish(t, copy->pid, copy->execs);
+	if (w.late && *ret_stop == UNWIND_STOP_NO_TABLE)
+		*ret_stop = UNWIND_STOP_NOT_READY;
+	if (!published(t, w.copy->pid))
+		publish(t, w.copy->pid, w.copy->execs);
 	return n;
 }
 

@@ -6,7 +6,8 @@
  * Nothing is built before it is needed. A probe that meets a process or an object that it has no
  * table for sends a copy of the stack; walking the copy builds the missing tables, and publishing
  * the process makes the next walk the probes' own. So the first stack of a program is as whole as
- * the last, and what never runs costs nothing.
+ * the last, and what never runs costs nothing. Large tables take a while: they are built in another
+ * thread, and the stream stands still until they are there, but who empties the rings does not.
  *
  * Memory is fixed. When the arrays are full, everything is forgotten and begins anew: what is still
  * in use comes back by itself.
@@ -25,11 +26,18 @@
 
 struct tables;
 
+/* Called again and again while a table is being built; false: there is no time to wait for it. */
+typedef bool tables_idle_fn(void *ctx);
+
 /* NULL if the engine has no arrays for them: it does without. */
 struct tables *tables_new(struct engine *e, struct procs *p);
 void tables_free(struct tables *t);
+void tables_set_idle(struct tables *t, tables_idle_fn *fn, void *ctx);
 
-/* A copied stack: its addresses, and why there are no more. Publishes the process. */
+/*
+ * A copied stack: its addresses, and why there are no more. Publishes the process. May idle, and
+ * needs the copy only until then.
+ */
 size_t tables_walk(struct tables *t, const struct pr_copy *copy, uint64_t *ips, size_t max,
 		   enum unwind_stop *ret_stop);
 

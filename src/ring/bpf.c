@@ -37,6 +37,7 @@ static void pull(struct source *s, record_vec *out)
 		vec_push(out, (struct record){.ts = ((const struct pr_hdr *)rec)->ts,
 					      .pos = b->seen,
 					      .data = rec,
+					      .len = PR_LEN(hdr),
 					      .cpu = s->cpu,
 					      .type = RECORD_PROBE});
 		b->seen += PR_LEN(hdr);

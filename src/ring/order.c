@@ -6,10 +6,15 @@
 
 #include "base/mem.h"
 
+/* A record whose data is in the stash has no place in its source any more. */
+#define STASHED SOURCE_ALL
+
 struct lane {
 	struct source *src;
 	record_vec q;
-	size_t head; /* passed on up to here */
+	size_t head;	  /* passed on up to here */
+	record_vec later; /* pulled while q was being passed on: all in the stash */
+	bool moved;	  /* what is left of q is in the stash */
 };
 
 struct order {
@@ -20,6 +25,9 @@ struct order {
 	uint64_t window_ns;
 	uint64_t last_ts;
 	uint64_t late;
+	uint64_t looked_ns, gap_ns;
+	VEC(void *) stash; /* freed when the last record in it was passed on */
+	size_t stash_bytes, stashed;
 };
 
 struct order *order_new(struct source **sources, size_t n, uint64_t window_ns)
@@ -35,12 +43,24 @@ struct order *order_new(struct source **sources, size_t n, uint64_t window_ns)
 	return o;
 }
 
+static void empty_stash(struct order *o)
+{
+	for (size_t i = 0; i < o->stash.n; i++)
+		free(o->stash.v[i]);
+	o->stash.n = 0;
+	o->stash_bytes = 0;
+}
+
 void order_free(struct order *o)
 {
 	if (!o)
 		return;
-	for (size_t i = 0; i < o->n; i++)
+	for (size_t i = 0; i < o->n; i++) {
 		vec_done(&o->lanes[i].q);
+		vec_done(&o->lanes[i].later);
+	}
+	empty_stash(o);
+	vec_done(&o->stash);
 	free(o->lanes);
 	free(o->heap);
 	free(o);
@@ -120,6 +140,7 @@ static void merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 				o->late++;
 			else
 				o->last_ts = rec->ts;
+			o->stashed -= rec->pos == STASHED;
 			fn(ctx, rec);
 		} while (l->head < l->q.n && l->q.v[l->head].ts <= until &&
 			 l->q.v[l->head].ts < horizon);
@@ -151,16 +172,76 @@ static void run(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 		struct lane *l = &o->lanes[i];
 		size_t from = l->q.n;
 
+		for (size_t k = 0; k < l->later.n; k++)
+			vec_push(&l->q, l->later.v[k]);
+		l->later.n = 0;
+		l->moved = false;
 		source_pull(l->src, &l->q);
 		sort_tail(l, from);
 	}
 	merge(o, horizon, fn, ctx);
 	for (size_t i = 0; i < o->n; i++)
 		release(&o->lanes[i]);
+	if (!o->stashed)
+		empty_stash(o);
+}
+
+/* In the stash, as in their sources, records begin at multiples of 8. */
+static size_t room_of(const struct record *rec)
+{
+	return rec->pos == STASHED ? 0 : (rec->len + 7) & ~(size_t)7;
+}
+
+static void move(struct order *o, record_vec *q, size_t from)
+{
+	size_t bytes = 0;
+	uint8_t *to;
+
+	for (size_t i = from; i < q->n; i++)
+		bytes += room_of(&q->v[i]);
+	if (from == q->n)
+		return;
+	to = mem_alloc(bytes + 1);
+	vec_push(&o->stash, to);
+	o->stash_bytes += bytes;
+	for (size_t i = from; i < q->n; i++) {
+		struct record *rec = &q->v[i];
+		size_t room = room_of(rec);
+
+		if (rec->pos == STASHED)
+			continue;
+		if (rec->len)
+			memcpy(to, rec->data, rec->len);
+		rec->data = to;
+		rec->pos = STASHED;
+		to += room;
+		o->stashed++;
+	}
+}
+
+static void stash_lane(struct order *o, struct lane *l)
+{
+	size_t from = l->later.n;
+
+	if (!l->moved)
+		move(o, &l->q, l->head);
+	l->moved = true;
+	/* Not into q: somebody is going through it. */
+	source_pull(l->src, &l->later);
+	move(o, &l->later, from);
+	source_release(l->src, SOURCE_ALL);
+}
+
+static void note_look(struct order *o, uint64_t now_ns)
+{
+	if (o->looked_ns && now_ns > o->looked_ns && now_ns - o->looked_ns > o->gap_ns)
+		o->gap_ns = now_ns - o->looked_ns;
+	o->looked_ns = now_ns;
 }
 
 void order_run(struct order *o, uint64_t now_ns, order_fn *fn, void *ctx)
 {
+	note_look(o, now_ns);
 	run(o, now_ns > o->window_ns ? now_ns - o->window_ns : 0, fn, ctx);
 }
 
@@ -169,7 +250,22 @@ void order_drain(struct order *o, order_fn *fn, void *ctx)
 	run(o, UINT64_MAX, fn, ctx);
 }
 
+bool order_stash(struct order *o, uint64_t now_ns, size_t max)
+{
+	if (o->stash_bytes >= max)
+		return false;
+	note_look(o, now_ns);
+	for (size_t i = 0; i < o->n; i++)
+		stash_lane(o, &o->lanes[i]);
+	return true;
+}
+
 uint64_t order_late(const struct order *o)
 {
 	return o->late;
+}
+
+uint64_t order_gap_ns(const struct order *o)
+{
+	return o->gap_ns;
 }

@@ -70,6 +70,7 @@ static void pull(struct source *s, record_vec *out)
 		vec_push(out, (struct record){.ts = trailer_time(copy),
 					      .pos = p->next_pos++,
 					      .data = copy,
+					      .len = h.size,
 					      .cpu = s->cpu,
 					      .type = RECORD_PERF});
 	}

@@ -23,6 +23,7 @@ struct record {
 	uint64_t ts;
 	uint64_t pos; /* in its source; grows */
 	const void *data;
+	uint32_t len;
 	uint16_t cpu;
 	uint8_t type;
 };

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "symbol/dwarf.h"
 
-#include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "elf/dwarf_numbers.h"
 
-#define UNITS_MAX (1u << 20)
-#define UNIT_RANGES_MAX (1u << 20)
-
-static bool has_ranges(struct dwarf_info *d, Dwarf_Die *die, uint32_t id)
+static bool has_ranges(struct dwarf_info *d, struct dw_unit *u, uint32_t id)
 {
-	Dwarf_Addr base, begin, end;
-	ptrdiff_t at = 0;
+	struct dw_ranges r;
+	uint64_t begin, end;
 	bool any = false;
 
-	for (unsigned i = 0; i < UNIT_RANGES_MAX; i++) {
-		at = dwarf_ranges(die, at, &base, &begin, &end);
-		if (at <= 0)
-			break;
+	dw_ranges_init(&r, u, &u->low, &u->high, &u->ranges);
+	while (dw_ranges_next(&r, &begin, &end)) {
 		ranges_add(&d->ranges, begin, end, id);
 		any |= begin < end;
 	}
@@ -36,44 +31,35 @@ static void ranges_by_walk(struct dwarf_info *d, struct dwarf_unit *u, uint32_t 
 
 static void index_units(struct dwarf_info *d)
 {
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die die;
-	uint8_t type;
-
-	while (d->units.n < UNITS_MAX &&
-	       !dwarf_get_units(d->dw, cu, &cu, NULL, &type, &die, NULL)) {
+	for (size_t i = 0; i < d->dw->units.n; i++) {
+		struct dw_unit *u = &d->dw->units.v[i];
 		uint32_t id = (uint32_t)d->units.n;
 
-		/* Partial units and types have no code; that of split units is in another file. */
-		if (dwarf_tag(&die) != DW_TAG_compile_unit)
+		/* Partial units and types have no code; of split units, only lines are here. */
+		if (u->type != DW_UT_compile && u->type != DW_UT_skeleton)
 			continue;
-		vec_add(&d->units)->die = die;
-		if (!has_ranges(d, &die, id))
+		if (!dw_unit_open(u) ||
+		    (u->tag != DW_TAG_compile_unit && u->tag != DW_TAG_skeleton_unit))
+			continue;
+		vec_add(&d->units)->dw = u;
+		if (!has_ranges(d, u, id))
 			ranges_by_walk(d, &d->units.v[id], id);
 	}
 	ranges_build(&d->ranges);
 }
 
-static Elf *elf_of(int fd)
-{
-	return elf_begin(fd, ELF_C_READ_MMAP, NULL);
-}
-
-int dwarf_open(int fd, int alt_fd, struct dwarf_info **ret)
+int dwarf_open(const struct elf *e, const struct elf *alt, struct dwarf_info **ret)
 {
 	struct dwarf_info *d = mem_zalloc(sizeof(*d));
+	int rc;
 
-	elf_version(EV_CURRENT);
-	d->elf = elf_of(fd);
-	d->dw = d->elf ? dwarf_begin_elf(d->elf, DWARF_C_READ, NULL) : NULL;
-	if (!d->dw) {
+	if (alt)
+		(void)dw_open(alt, NULL, &d->alt);
+	rc = dw_open(e, d->alt, &d->dw);
+	if (rc) {
 		dwarf_close(d);
-		return err_set(-EBADMSG, "no debug information: %s", dwarf_errmsg(-1));
+		return rc;
 	}
-	d->alt_elf = alt_fd >= 0 ? elf_of(alt_fd) : NULL;
-	d->alt = d->alt_elf ? dwarf_begin_elf(d->alt_elf, DWARF_C_READ, NULL) : NULL;
-	if (d->alt)
-		dwarf_setalt(d->dw, d->alt);
 	index_units(d);
 	*ret = d;
 	return 0;
@@ -85,54 +71,78 @@ void dwarf_close(struct dwarf_info *d)
 		return;
 	for (size_t i = 0; i < d->units.n; i++) {
 		vec_done(&d->units.v[i].nodes);
-		vec_done(&d->units.v[i].rows);
 		ranges_done(&d->units.v[i].ranges);
+		dw_lines_done(&d->units.v[i].lines);
+		free(d->units.v[i].files);
 	}
 	vec_done(&d->units);
 	ranges_done(&d->ranges);
-	dwarf_end(d->dw);
-	dwarf_end(d->alt);
-	elf_end(d->elf);
-	elf_end(d->alt_elf);
+	dw_close(d->dw);
+	dw_close(d->alt);
 	free(d);
 }
 
-/* The last row that begins at or before the address; *end shrinks to where the next one begins. */
-static const struct dwarf_row *find_row(const struct dwarf_unit *u, uint64_t address, uint64_t *end)
+bool dwarf_failed(const struct dwarf_info *d)
 {
-	size_t lo = 0, hi = u->rows.n;
+	return dw_exhausted(d->dw);
+}
+
+/* How many rows begin at or before the address, searching among the rows from `lo` on. */
+static size_t search_row(const struct dw_lines *l, size_t lo, uint64_t address)
+{
+	size_t hi = l->rows.n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (u->rows.v[mid].address <= address)
+		if (l->rows.v[mid].address <= address)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo < u->rows.n && u->rows.v[lo].address < *end)
-		*end = u->rows.v[lo].address;
-	return lo && u->rows.v[lo - 1].file ? &u->rows.v[lo - 1] : NULL;
+	return lo;
+}
+
+/* The last row that begins at or before the address; *end shrinks to where the next one begins. */
+static const struct dw_row *find_row(struct dwarf_unit *u, uint64_t address, uint64_t *end)
+{
+	const struct dw_row *v = u->lines.rows.v;
+	size_t i = u->row_hint, n = u->lines.rows.n;
+
+	if (i && v[i - 1].address > address)
+		i = search_row(&u->lines, 0, address);
+	else if (i < n && v[i].address <= address && ++i < n && v[i].address <= address)
+		i = search_row(&u->lines, i, address);
+	u->row_hint = i;
+	if (i < n && v[i].address < *end)
+		*end = v[i].address;
+	return i && v[i - 1].file != DW_NO_FILE ? &v[i - 1] : NULL;
+}
+
+static void build(struct dwarf_unit *u)
+{
+	u->built = true;
+	if (dw_lines_read(u->dw, &u->lines))
+		u->lines = (struct dw_lines){.unit = u->dw};
+	u->files = mem_zalloc((u->lines.files.n + 1) * sizeof(*u->files));
+	dwarf_unit_walk(u);
 }
 
 bool dwarf_find(struct dwarf_info *d, uint64_t address, struct dwarf_place *ret)
 {
 	uint64_t next = UINT64_MAX;
-	const struct range *in = ranges_find(&d->ranges, address, &next), *at;
+	const struct range *in = ranges_find_from(&d->ranges, &d->hint, address, &next), *at;
 	struct dwarf_unit *u;
 
 	*ret = (struct dwarf_place){.node = DWARF_NO_NODE, .end = next};
 	if (!in)
 		return false;
 	u = &d->units.v[in->id];
-	if (!u->built) {
-		dwarf_unit_walk(u);
-		dwarf_unit_lines(u);
-		u->built = true;
-	}
+	if (!u->built)
+		build(u);
 	ret->unit = u;
 	ret->end = in->end;
-	at = ranges_find(&u->ranges, address, &next);
+	at = ranges_find_from(&u->ranges, &u->hint, address, &next);
 	if (at) {
 		ret->node = at->id;
 		next = at->end;

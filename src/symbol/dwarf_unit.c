@@ -1,46 +1,66 @@
 // SPDX-License-Identifier: MIT
 /*
- * One compilation unit's functions and lines, read once.
+ * One compilation unit's functions, read once.
  *
- * The tree is walked where there may be code: through functions, blocks, namespaces and types. A
- * node's parent is the node around it if it is inlined; a function nested in a function (a GNU
+ * A node's parent is the node around it if it is inlined; a function nested in a function (a GNU
  * extension, a lambda) stands on its own. Nodes come in the order of the tree, so that of two
  * ranges that begin together the inner one is added last and wins.
  */
 #include "symbol/dwarf.h"
 
-#include <dwarf.h>
+#include "elf/dwarf_numbers.h"
 #include "symbol/demangle.h"
 
-#define DEPTH_MAX 256
-#define RANGES_MAX (1u << 20)
 #define NODES_MAX (8u << 20)
 
-struct walk {
-	struct dwarf_unit *unit;
-	unsigned depth;
+/* A node that is open where the walk is. */
+struct around {
+	uint32_t depth, node;
 };
 
-static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t around);
+struct facts {
+	struct dw_attr low, high, ranges, call_file;
+	uint64_t call_line;
+};
 
-static uint64_t number(Dwarf_Die *die, unsigned name)
+static struct facts read_facts(const struct dw_die *die)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word v;
+	struct dw_attrs attrs = dw_attrs(die);
+	struct facts f = {.call_line = 0};
+	struct dw_attr a;
 
-	return dwarf_attr(die, name, &attr) && !dwarf_formudata(&attr, &v) ? v : 0;
+	while (dw_attr_next(&attrs, &a)) {
+		switch (a.name) {
+		case DW_AT_low_pc:
+			f.low = a;
+			break;
+		case DW_AT_high_pc:
+			f.high = a;
+			break;
+		case DW_AT_ranges:
+			f.ranges = a;
+			break;
+		case DW_AT_call_file:
+			f.call_file = a;
+			break;
+		case DW_AT_call_line:
+			(void)dw_number(&a, &f.call_line);
+			break;
+		}
+	}
+	return f;
 }
 
-static bool add_ranges(struct dwarf_unit *u, Dwarf_Die *die, uint32_t id, uint64_t *ret_entry)
+/* False if there is no code: declared here, or inlined and then optimized away. */
+static bool add_ranges(struct dwarf_unit *u, const struct facts *f, uint32_t id,
+		       uint64_t *ret_entry)
 {
-	Dwarf_Addr base, begin, end;
-	ptrdiff_t at = 0;
+	struct dw_ranges r;
+	uint64_t begin, end;
 	bool any = false;
 
-	for (unsigned i = 0; i < RANGES_MAX; i++) {
-		at = dwarf_ranges(die, at, &base, &begin, &end);
-		if (at <= 0)
-			break;
+	dw_ranges_init(&r, u->dw, &f->low, &f->high, &f->ranges);
+	while (dw_ranges_next(&r, &begin, &end)) {
 		if (!any)
 			*ret_entry = begin;
 		ranges_add(&u->ranges, begin, end, id);
@@ -49,158 +69,81 @@ static bool add_ranges(struct dwarf_unit *u, Dwarf_Die *die, uint32_t id, uint64
 	return any;
 }
 
-static void add_node(struct walk *w, Dwarf_Die *die, bool inlined, uint32_t around)
+/* The node's number; DWARF_NO_NODE if it has no code. */
+static uint32_t add_node(struct dwarf_unit *u, const struct dw_die *die, uint32_t around)
 {
-	struct dwarf_unit *u = w->unit;
-	struct dwarf_node node = {.parent = DWARF_NO_NODE, .die = *die};
+	struct dwarf_node node = {
+		.parent = DWARF_NO_NODE, .call_file = DW_NO_FILE, .die = die->offset};
 	uint32_t id = (uint32_t)u->nodes.n;
+	struct facts f = read_facts(die);
+	uint64_t file;
 
-	if (id >= NODES_MAX)
-		return;
-	if (!add_ranges(u, die, id, &node.entry)) {
-		/* Declared here, or inlined and then optimized away. */
-		if (!inlined)
-			walk_children(w, die, DWARF_NO_NODE);
-		return;
-	}
-	if (inlined && around != DWARF_NO_NODE) {
-		uint64_t file = number(die, DW_AT_call_file);
-
+	if (id >= NODES_MAX || !add_ranges(u, &f, id, &node.entry))
+		return DWARF_NO_NODE;
+	if (die->abbrev.tag == DW_TAG_inlined_subroutine && around != DWARF_NO_NODE) {
 		node.parent = around;
-		node.call_line = (uint32_t)number(die, DW_AT_call_line);
-		node.call_file = u->files ? dwarf_filesrc(u->files, file, NULL, NULL) : NULL;
+		node.call_line = (uint32_t)f.call_line;
+		if (dw_number(&f.call_file, &file))
+			node.call_file = dw_lines_file(&u->lines, file);
 	}
 	vec_push(&u->nodes, node);
-	walk_children(w, die, id);
-}
-
-static void walk_die(struct walk *w, Dwarf_Die *die, uint32_t around)
-{
-	switch (dwarf_tag(die)) {
-	case DW_TAG_subprogram:
-		add_node(w, die, false, around);
-		break;
-	case DW_TAG_inlined_subroutine:
-		add_node(w, die, true, around);
-		break;
-	case DW_TAG_lexical_block:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-		walk_children(w, die, around);
-		break;
-	default:
-		break;
-	}
-}
-
-static void walk_children(struct walk *w, Dwarf_Die *die, uint32_t around)
-{
-	Dwarf_Die child;
-
-	if (w->depth >= DEPTH_MAX || dwarf_child(die, &child))
-		return;
-	w->depth++;
-	do {
-		walk_die(w, &child, around);
-	} while (!dwarf_siblingof(&child, &child));
-	w->depth--;
+	return id;
 }
 
 void dwarf_unit_walk(struct dwarf_unit *u)
 {
-	struct walk w = {.unit = u};
-	size_t n;
+	VEC(struct around) open = {0};
+	struct dw_walk w;
+	struct dw_die die;
 
-	if (u->ranges.out.n)
+	if (u->walked)
 		return;
-	if (dwarf_getsrcfiles(&u->die, &u->files, &n))
-		u->files = NULL;
-	walk_children(&w, &u->die, DWARF_NO_NODE);
+	u->walked = true;
+	dw_walk_init(&w, u->dw, DW_HAS_CODE);
+	while (dw_walk_next(&w, &die)) {
+		struct around a = {.depth = die.depth};
+
+		while (open.n && open.v[open.n - 1].depth >= die.low)
+			open.n--;
+		a.node = add_node(u, &die, open.n ? open.v[open.n - 1].node : DWARF_NO_NODE);
+		vec_push(&open, a);
+	}
+	vec_done(&open);
 	ranges_build(&u->ranges);
 }
 
-/*
- * The rows come sorted by address. Of several at one address the last one counts; a mark that a
- * sequence ended there does not, if another one begins at the same place.
- */
-static void add_row(struct dwarf_unit *u, const struct dwarf_row *row)
+static bool die_of(const struct dwarf_unit *u, const struct dwarf_node *node, struct dw_die *ret)
 {
-	struct dwarf_row *last = u->rows.n ? &u->rows.v[u->rows.n - 1] : NULL;
-
-	if (last && last->address == row->address) {
-		if (row->file)
-			*last = *row;
-		return;
-	}
-	if (last && last->file == row->file && last->line == row->line)
-		return;
-	vec_push(&u->rows, *row);
-}
-
-void dwarf_unit_lines(struct dwarf_unit *u)
-{
-	Dwarf_Lines *lines;
-	size_t n;
-
-	if (dwarf_getsrclines(&u->die, &lines, &n))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		Dwarf_Line *line = dwarf_onesrcline(lines, i);
-		struct dwarf_row row = {.file = NULL};
-		bool end = false;
-		int number = 0;
-
-		if (!line || dwarf_lineaddr(line, &row.address) ||
-		    dwarf_lineendsequence(line, &end))
-			continue;
-		if (!end && !dwarf_lineno(line, &number)) {
-			row.file = dwarf_linesrc(line, NULL, NULL);
-			row.line = number > 0 ? (uint32_t)number : 0;
-		}
-		add_row(u, &row);
-	}
-}
-
-static const char *string(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attr;
-
-	return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
-}
-
-const char *dwarf_unit_dir(const struct dwarf_unit *u)
-{
-	Dwarf_Die die = u->die;
-
-	return string(&die, DW_AT_comp_dir);
+	return dw_die_at(u->dw, node->die, ret);
 }
 
 /*
  * A linkage name that is no mangled one is an alias for the linker (__GI_abort); the source says
  * abort.
  */
-const char *dwarf_name(Dwarf_Die *die)
+const char *dwarf_name(const struct dwarf_unit *u, const struct dwarf_node *node)
 {
-	const char *linkage = string(die, DW_AT_linkage_name), *name;
+	const char *name, *linkage;
+	struct dw_die die;
 
-	linkage = linkage ? linkage : string(die, DW_AT_MIPS_linkage_name);
-	if (linkage && demangle_can(linkage))
-		return linkage;
-	name = string(die, DW_AT_name);
-	return name ? name : linkage;
+	if (!die_of(u, node, &die))
+		return NULL;
+	dw_die_names(&die, &name, &linkage);
+	return linkage && (!name || demangle_can(linkage)) ? linkage : name;
 }
 
-const void *dwarf_name_key(Dwarf_Die *die)
+static const void *bytes_of(const struct dw_die *die)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Die origin;
+	return dw_section(die->unit->file, die->unit->section).base + die->offset;
+}
 
-	if (dwarf_attr(die, DW_AT_abstract_origin, &attr) && dwarf_formref_die(&attr, &origin))
-		return origin.addr;
-	return die->addr;
+const void *dwarf_name_key(const struct dwarf_unit *u, const struct dwarf_node *node)
+{
+	struct dw_die die, origin;
+	struct dw_attr a;
+
+	if (!die_of(u, node, &die))
+		return NULL;
+	a = dw_attr_of(&die, DW_AT_abstract_origin);
+	return bytes_of(a.form && dw_follow(u->dw, &a, &origin) ? &origin : &die);
 }

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/vec.h"
@@ -27,15 +29,15 @@
 
 struct names {
 	const struct names_job *job;
-	struct elf *elf, *debug;
+	struct elf *elf, *debug; /* read piece by piece */
 	struct symbols *symbols;
 	struct dwarf_info *dwarf; /* NULL: none */
 	struct map by_die;	  /* key of a DIE -> number of its name */
 	struct map by_symbol;	  /* index of a symbol -> number of its name */
-	struct map by_file;	  /* address of a file's name -> number */
-	const char *last_file;	  /* most files are asked for many times in a row */
-	uint32_t last_file_number;
+	size_t symbol_hint;
 	uint64_t segment_begin, segment_end; /* answers do not reach beyond */
+	uint64_t segment_delta;		     /* from offsets to addresses, within */
+	bool segment_mapped;
 	struct answer answer;
 };
 
@@ -62,35 +64,15 @@ static uint32_t symbol_name(struct names *n, const struct table_sym *sym)
 	return (uint32_t)*slot;
 }
 
-/* A relative name begins where the compiler ran, if that is known. */
-static uint32_t put_file(struct names *n, const struct dwarf_unit *u, const char *file)
+static uint32_t file_name(struct names *n, struct dwarf_unit *u, uint32_t file)
 {
-	const char *dir = *file == '/' ? NULL : dwarf_unit_dir(u);
 	char path[TABLE_NAME_MAX];
 
-	if (!dir || *dir != '/')
-		return answer_string(&n->answer, file);
-	while (!strncmp(file, "./", 2))
-		file += 2;
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	return answer_string(&n->answer, path);
-}
-
-static uint32_t file_name(struct names *n, const struct dwarf_unit *u, const char *file)
-{
-	bool fresh;
-	uint64_t *slot;
-
-	if (!file)
+	if (file >= u->lines.files.n)
 		return 0;
-	if (file == n->last_file)
-		return n->last_file_number;
-	slot = map_put(&n->by_file, (uintptr_t)file, &fresh);
-	if (fresh)
-		*slot = put_file(n, u, file);
-	n->last_file = file;
-	n->last_file_number = (uint32_t)*slot;
-	return n->last_file_number;
+	if (!u->files[file] && dw_lines_path(&u->lines, file, path, sizeof(path)))
+		u->files[file] = answer_string(&n->answer, path);
+	return u->files[file];
 }
 
 /* The symbol of a function whose code begins at this address, if it says more than the DWARF name.
@@ -108,29 +90,30 @@ static const struct table_sym *better_name(const struct names *n, uint64_t addre
 	return sym->exported || demangle_can(table_name(n->symbols, sym)) ? sym : NULL;
 }
 
-static uint32_t find_node_name(struct names *n, struct dwarf_node *node)
+static uint32_t find_node_name(struct names *n, const struct dwarf_unit *u,
+			       const struct dwarf_node *node)
 {
 	bool whole = node->parent == DWARF_NO_NODE, fresh;
-	/* A function that stands on its own may be called otherwise than its inlined copies. */
-	uintptr_t key = (uintptr_t)(whole ? node->die.addr : dwarf_name_key(&node->die));
-	uint64_t *slot = map_put(&n->by_die, key, &fresh);
 	const struct table_sym *sym;
 	const char *name;
-	uint32_t number;
+	uint64_t *slot;
 
-	if (!fresh)
-		return (uint32_t)*slot;
-	name = dwarf_name(&node->die);
-	sym = whole && name && !demangle_can(name) ? better_name(n, node->entry) : NULL;
-	number = sym ? symbol_name(n, sym) : put_name(n, name);
-	*slot = number;
-	return number;
+	/* A function that stands on its own may be called otherwise than its inlined copies. */
+	if (whole) {
+		name = dwarf_name(u, node);
+		sym = name && !demangle_can(name) ? better_name(n, node->entry) : NULL;
+		return sym ? symbol_name(n, sym) : put_name(n, name);
+	}
+	slot = map_put(&n->by_die, (uintptr_t)dwarf_name_key(u, node), &fresh);
+	if (fresh)
+		*slot = put_name(n, dwarf_name(u, node));
+	return (uint32_t)*slot;
 }
 
-static uint32_t node_name(struct names *n, struct dwarf_node *node)
+static uint32_t node_name(struct names *n, const struct dwarf_unit *u, struct dwarf_node *node)
 {
 	if (!node->named)
-		node->name = find_node_name(n, node);
+		node->name = find_node_name(n, u, node);
 	node->named = true;
 	return node->name;
 }
@@ -138,13 +121,13 @@ static uint32_t node_name(struct names *n, struct dwarf_node *node)
 /* Innermost first; the line of a frame is where the one before it was called. */
 static size_t frames_of(struct names *n, const struct dwarf_place *p, struct answer_frame *out)
 {
-	uint32_t file = p->row ? file_name(n, p->unit, p->row->file) : 0,
-		 line = p->row ? p->row->line : 0;
+	uint32_t file = p->row ? file_name(n, p->unit, p->row->file) : 0;
+	uint32_t line = p->row ? p->row->line : 0;
 	size_t count = 0;
 
 	for (uint32_t id = p->node; id != DWARF_NO_NODE && count < SYMBOLS_FRAMES_MAX;) {
 		struct dwarf_node *node = &p->unit->nodes.v[id];
-		uint32_t name = node_name(n, node);
+		uint32_t name = node_name(n, p->unit, node);
 
 		if (name)
 			out[count++] = (struct answer_frame){name, file, line};
@@ -156,12 +139,13 @@ static size_t frames_of(struct names *n, const struct dwarf_place *p, struct ans
 }
 
 /* No answer holds across the border of a segment: addresses may make a jump there. */
-static uint64_t segment_border(struct names *n, uint64_t offset)
+static void enter_segment(struct names *n, uint64_t offset)
 {
 	const struct elf *e = n->elf;
+	uint64_t address = 0;
 
 	if (offset >= n->segment_begin && offset < n->segment_end)
-		return n->segment_end;
+		return;
 	n->segment_begin = offset;
 	n->segment_end = UINT64_MAX;
 	for (size_t i = 0; i < e->n_segments; i++) {
@@ -172,7 +156,8 @@ static uint64_t segment_border(struct names *n, uint64_t offset)
 		if (end > offset && end < n->segment_end)
 			n->segment_end = end;
 	}
-	return n->segment_end;
+	n->segment_mapped = elf_offset_to_vaddr(e, offset, &address);
+	n->segment_delta = address - offset;
 }
 
 /* Fills the frames of one offset; *end is the first offset that may have others. */
@@ -180,14 +165,16 @@ static size_t look_up(struct names *n, uint64_t offset, struct answer_frame *out
 {
 	const struct table_sym *sym = NULL;
 	struct dwarf_place place = {.node = DWARF_NO_NODE, .end = UINT64_MAX};
-	uint64_t address, border = segment_border(n, offset);
 	size_t count = 0;
 
+	enter_segment(n, offset);
 	*end = UINT64_MAX;
 	if (n->symbols)
-		sym = table_find(n->symbols, offset, end);
-	*end = border < *end ? border : *end;
-	if (n->dwarf && elf_offset_to_vaddr(n->elf, offset, &address)) {
+		sym = table_find_from(n->symbols, &n->symbol_hint, offset, end);
+	*end = n->segment_end < *end ? n->segment_end : *end;
+	if (n->dwarf && n->segment_mapped) {
+		uint64_t address = offset + n->segment_delta;
+
 		if (dwarf_find(n->dwarf, address, &place))
 			count = frames_of(n, &place, out);
 		if (place.end - address < *end - offset)
@@ -220,10 +207,29 @@ static void answer_all(struct names *n)
 	}
 }
 
+/*
+ * Debug information is read in place, through a mapping: most of a large file is never touched. If
+ * its owner cuts it off meanwhile, this process dies, and the next one goes without.
+ */
+static struct elf *map_elf(int fd)
+{
+	struct elf *e = NULL;
+	struct stat st;
+	void *p;
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size <= 0)
+		return NULL;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED || elf_open_bytes(p, (size_t)st.st_size, &e))
+		return NULL;
+	return e;
+}
+
 int names_work(void *ctx)
 {
 	const struct names_job *job = ctx;
 	struct names n = {.job = job};
+	struct elf *dwarf = NULL;
 	int rc = elf_open_fd(job->main, &n.elf);
 
 	if (rc)
@@ -232,9 +238,13 @@ int names_work(void *ctx)
 		(void)elf_open_fd(job->debug, &n.debug);
 	(void)table_load(n.elf, n.debug, &n.symbols);
 	if (job->dwarf)
-		(void)dwarf_open(job->debug >= 0 ? job->debug : job->main, job->alt, &n.dwarf);
+		dwarf = map_elf(job->debug >= 0 ? job->debug : job->main);
+	if (dwarf)
+		(void)dwarf_open(dwarf, map_elf(job->alt), &n.dwarf);
 	answer_init(&n.answer, SANDBOX_ANSWER);
 	answer_all(&n);
+	if (n.dwarf && dwarf_failed(n.dwarf))
+		return -EBADMSG;
 	/* The process ends here, and its memory with it. */
 	return answer_end(&n.answer);
 }

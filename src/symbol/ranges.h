@@ -27,6 +27,9 @@ void ranges_add(struct ranges *r, uint64_t begin, uint64_t end, uint32_t id);
 void ranges_build(struct ranges *r);
 /* The range that holds the address, or NULL; *ret_next is then where the next one begins. */
 const struct range *ranges_find(const struct ranges *r, uint64_t at, uint64_t *ret_next);
+/* The same, fastest if `at` mostly grows from call to call. *hint is 0 at first. */
+const struct range *ranges_find_from(const struct ranges *r, size_t *hint, uint64_t at,
+				     uint64_t *ret_next);
 void ranges_done(struct ranges *r);
 
 #endif

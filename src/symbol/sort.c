@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Offsets in order. A million of them take longer to compare with each other than to name, so they
- * are not compared: they are dealt out by their lowest byte, then by the next, and so on. Offsets
- * of one file differ in three or four bytes; the others are the same in all, and are left alone.
+ * Offsets in order, each once. A million of them take longer to compare with each other than to
+ * name, so they are not compared.
+ *
+ * Those of one file mostly lie close together, and many are the same: a bit for every place from
+ * the lowest to the highest, set and read back, is all that it takes. Where that would be more
+ * memory than the offsets themselves, they are dealt out by their lowest byte, then by the next,
+ * and so on; bytes that are the same in all are left alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +15,6 @@
 #include "symbol/symbol.h"
 
 #define BYTES 8
-
-struct piles {
-	size_t count[BYTES][256];
-};
 
 static void deal(const uint64_t *from, uint64_t *to, size_t n, const size_t *count, unsigned byte)
 {
@@ -38,22 +38,18 @@ static size_t once(uint64_t *v, size_t n)
 	return kept;
 }
 
-size_t symbols_order_offsets(uint64_t *offsets, size_t n)
+static size_t order_far(uint64_t *offsets, size_t n)
 {
-	struct piles *p;
-	uint64_t *from = offsets, *to, *other, *swap;
+	uint64_t *from = offsets, *to = mem_alloc(n * sizeof(*to)), *other = to, *swap;
+	size_t count[256];
 
-	if (n < 2)
-		return n;
-	p = mem_zalloc(sizeof(*p));
-	other = to = mem_alloc(n * sizeof(*to));
-	for (size_t i = 0; i < n; i++)
-		for (unsigned b = 0; b < BYTES; b++)
-			p->count[b][offsets[i] >> (8 * b) & 0xff]++;
 	for (unsigned b = 0; b < BYTES; b++) {
-		if (p->count[b][offsets[0] >> (8 * b) & 0xff] == n)
+		memset(count, 0, sizeof(count));
+		for (size_t i = 0; i < n; i++)
+			count[offsets[i] >> (8 * b) & 0xff]++;
+		if (count[offsets[0] >> (8 * b) & 0xff] == n)
 			continue;
-		deal(from, to, n, p->count[b], b);
+		deal(from, to, n, count, b);
 		swap = from;
 		from = to;
 		to = swap;
@@ -61,6 +57,35 @@ size_t symbols_order_offsets(uint64_t *offsets, size_t n)
 	if (from != offsets)
 		memcpy(offsets, from, n * sizeof(*offsets));
 	free(other);
-	free(p);
 	return once(offsets, n);
+}
+
+static size_t order_near(uint64_t *offsets, size_t n, uint64_t low, uint64_t high)
+{
+	size_t words = (size_t)((high - low) / 64 + 1), kept = 0;
+	uint64_t *bits = mem_zalloc(words * sizeof(*bits));
+
+	for (size_t i = 0; i < n; i++)
+		bits[(offsets[i] - low) / 64] |= 1ull << ((offsets[i] - low) & 63);
+	for (size_t w = 0; w < words; w++)
+		for (uint64_t left = bits[w]; left; left &= left - 1)
+			offsets[kept++] = low + 64 * w + (unsigned)__builtin_ctzll(left);
+	free(bits);
+	return kept;
+}
+
+size_t symbols_order_offsets(uint64_t *offsets, size_t n)
+{
+	uint64_t low, high;
+
+	if (n < 2)
+		return n;
+	low = high = offsets[0];
+	for (size_t i = 1; i < n; i++) {
+		low = offsets[i] < low ? offsets[i] : low;
+		high = offsets[i] > high ? offsets[i] : high;
+	}
+	if ((high - low) / 64 < n)
+		return order_near(offsets, n, low, high);
+	return order_far(offsets, n);
 }

@@ -149,15 +149,25 @@ size_t symbols_count(const struct symbols *s)
 	return s->syms.n;
 }
 
-const struct table_sym *table_find(const struct symbols *s, uint64_t offset, uint64_t *ret_end)
+static const struct table_sym *sym_of(const struct symbols *s, const struct range *r,
+				      uint64_t *ret_end)
 {
-	const struct range *r = ranges_find(&s->ranges, offset, ret_end);
-
 	if (!r)
 		return NULL;
 	if (ret_end)
 		*ret_end = r->end;
 	return &s->syms.v[r->id];
+}
+
+const struct table_sym *table_find(const struct symbols *s, uint64_t offset, uint64_t *ret_end)
+{
+	return sym_of(s, ranges_find(&s->ranges, offset, ret_end), ret_end);
+}
+
+const struct table_sym *table_find_from(const struct symbols *s, size_t *hint, uint64_t offset,
+					uint64_t *ret_end)
+{
+	return sym_of(s, ranges_find_from(&s->ranges, hint, offset, ret_end), ret_end);
 }
 
 const char *table_name(const struct symbols *s, const struct table_sym *sym)

@@ -43,6 +43,9 @@ void table_build(struct symbols *s, uint64_t sizeless_max);
 
 /* The symbol at the offset, or NULL; *ret_end is up to where that answer holds. */
 const struct table_sym *table_find(const struct symbols *s, uint64_t offset, uint64_t *ret_end);
+/* The same, fastest if the offset mostly grows from call to call. *hint is 0 at first. */
+const struct table_sym *table_find_from(const struct symbols *s, size_t *hint, uint64_t offset,
+					uint64_t *ret_end);
 const char *table_name(const struct symbols *s, const struct table_sym *sym);
 
 struct elf;

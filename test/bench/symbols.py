@@ -106,7 +106,7 @@ def driver(build, directory):
         raise Failed(f"{archives[0]} is not there: make first")
     subprocess.run(["cc", "-O2", "-g", "-D_GNU_SOURCE", f"-I{ROOT}/src",
                     f"{ROOT}/test/bench/symbols.c", "-o", out] + archives +
-                   ["-ldw", "-lelf", "-liberty", "-llzma", "-lz"], check=True)
+                   ["-liberty", "-ldeflate", "-llzma", "-lz", "-lzstd"], check=True)
     return out
 
 

@@ -61,7 +61,7 @@ static void count(void *ctx, size_t first, size_t n, const struct symbols_frame 
 	*named += n;
 }
 
-/* Most damage goes where libdw reads; the rest anywhere. */
+/* Most damage goes where names come from; the rest anywhere. */
 static void damage(uint8_t *p, size_t *len, const struct elf *e)
 {
 	static const char *const sections[] = {".debug_info", ".debug_abbrev",	 ".debug_line",
@@ -168,6 +168,51 @@ static void test_endless_debug_information(void **state)
 	assert_true(clock_mono_ns() - begin < 20 * NSEC_PER_SEC);
 }
 
+/*
+ * Debug information that leads in circles: a function that is an instance of another that is an
+ * instance of the first, a DIE whose sibling is itself, a unit of unknown version, files without a
+ * form and too many of them, steps of no lines. Each costs what it says; what is right stays.
+ */
+static const char circles[] =
+	".text\n.globl f\n.type f,@function\nf: nop\nret\n.size f,.-f\n"
+	".globl g\n.type g,@function\ng: nop\nret\n.size g,.-g\n"
+	".globl main\nmain: xor %eax,%eax\nret\n"
+	".section .debug_abbrev,\"\",@progbits\n"
+	".uleb128 1,0x11\n.byte 1\n.uleb128 0x11,1,0x12,7,0x10,0x17,0,0\n"
+	".uleb128 2,0x2e\n.byte 0\n.uleb128 0x31,0x13,0x11,1,0x12,7,0,0\n"
+	".uleb128 3,0x13\n.byte 1\n.uleb128 0x01,0x13,0,0\n"
+	".uleb128 4,0x2e\n.byte 0\n.uleb128 0x03,8,0x11,1,0x12,7,0,0\n.byte 0\n"
+	".section .debug_info,\"\",@progbits\n"
+	".long 3f-2f\n2: .value 77\n.quad 0\n3:\n" /* of no version that there is */
+	"0: .long 6f-1f\n1: .value 4\n.long .debug_abbrev\n.byte 8\n"
+	".uleb128 1\n.quad f\n.quad 4\n.long .debug_line\n"
+	"4: .uleb128 2\n.long 5f-0b\n.quad f\n.quad 2\n"
+	"5: .uleb128 2\n.long 4b-0b\n.quad f\n.quad 2\n"
+	"7: .uleb128 3\n.long 7b-0b\n.byte 0\n"
+	".uleb128 4\n.asciz \"real\"\n.quad g\n.quad 2\n.byte 0\n6:\n"
+	".section .debug_line,\"\",@progbits\n"
+	".long 9f-8f\n8: .value 5\n.byte 8,0\n.long 9f-7f\n7: .byte 1,1,1,-5,0,13\n"
+	".byte 0,1,1,1,1,0,0,0,1,0,0,1\n"
+	".byte 0\n.uleb128 0xffffffffffff\n.byte 0\n.uleb128 0xffffffffffff\n9:\n"
+	".section .note.GNU-stack,\"\",@progbits\n";
+
+static void test_circles(void **state)
+{
+	struct symbols_query q = {.path = in_build("circles"), .debug_dir = "/nonexistent"};
+	char text[1024];
+
+	write_text("circles.s", circles);
+	if (!tools("cc") || !sh("cc -o circles circles.s"))
+		skip();
+	assert_int_equal(ask_one(q, offset_of("circles", "f"), text), 0);
+	assert_string_equal(text, "f");
+	assert_int_equal(ask_one(q, offset_of("circles", "g"), text), 0);
+	assert_string_equal(text, "g"); /* exported: see names.c */
+	assert_true(sh("strip -N g circles"));
+	assert_int_equal(ask_one(q, offset_of("circles", "f") + 2, text), 0);
+	assert_string_equal(text, "real");
+}
+
 /* ---- answers of a child that somebody has taken over ---- */
 
 static int parse(const void *p, size_t len, size_t n, size_t *named)
@@ -216,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_damaged_programs),
 		cmocka_unit_test(test_endless_debug_information),
+		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_lying_answers),
 	};
 

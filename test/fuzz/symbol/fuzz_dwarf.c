@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Any bytes as an ELF file with debug information. Whatever comes out must be what dwarf.h
+ * promises: ranges sorted and disjoint, rows ascending, an answer that holds up to a place behind
+ * the address, chains of calls that end, and work in proportion to the file.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/dwarf.h"
+#include "symbol/table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ADDRESSES 64
+
+static void check_ranges(const struct ranges *r)
+{
+	for (size_t i = 0; i < r->out.n; i++)
+		if (r->out.v[i].begin >= r->out.v[i].end ||
+		    (i && r->out.v[i - 1].end > r->out.v[i].begin))
+			abort();
+}
+
+static void check_place(const struct dwarf_place *p)
+{
+	struct dwarf_unit *u = p->unit;
+	char path[TABLE_NAME_MAX];
+	const char *name;
+	size_t steps = 0;
+
+	for (size_t i = 1; i < u->lines.rows.n; i++)
+		if (u->lines.rows.v[i - 1].address >= u->lines.rows.v[i].address)
+			abort();
+	if (p->row && dw_lines_path(&u->lines, p->row->file, path, sizeof(path)) && !*path)
+		abort();
+	for (uint32_t id = p->node; id != DWARF_NO_NODE; id = u->nodes.v[id].parent) {
+		if (id >= u->nodes.n || ++steps > u->nodes.n)
+			abort();
+		name = dwarf_name(u, &u->nodes.v[id]);
+		if (name && !memchr(name, 0, TABLE_NAME_MAX) && !strlen(name))
+			abort();
+		(void)dwarf_name_key(u, &u->nodes.v[id]);
+	}
+	check_ranges(&u->ranges);
+}
+
+static void ask(struct dwarf_info *d, uint64_t address)
+{
+	struct dwarf_place place;
+	bool found = dwarf_find(d, address, &place);
+
+	if (place.end <= address && place.end != UINT64_MAX)
+		abort();
+	if (found)
+		check_place(&place);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct dwarf_info *d = NULL;
+	struct elf *e;
+
+	if (elf_open_bytes(data, size, &e))
+		return 0;
+	if (!dwarf_open(e, NULL, &d)) {
+		check_ranges(&d->ranges);
+		for (size_t i = 0; i < d->ranges.out.n && i < ADDRESSES; i++) {
+			ask(d, d->ranges.out.v[i].begin);
+			ask(d, d->ranges.out.v[i].end - 1);
+			ask(d, d->ranges.out.v[i].begin / 2);
+		}
+	}
+	dwarf_close(d);
+	elf_free(e);
+	return 0;
+}

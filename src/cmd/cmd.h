@@ -8,8 +8,11 @@
 
 #include <stdbool.h>
 
+#include "base/options.h"
+
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+
 int cmd_export(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 
@@ -17,6 +20,24 @@ int cmd_info(int argc, char **argv);
 int cmd_usage_error(const char *verb);
 /* "thaw VERB: <err_msg()>" on stderr; returns 1. */
 int cmd_fail(const char *verb);
+
+/* ---- open.c: what the verbs that read a capture share ---- */
+
+struct cmd_form {
+	const char *usage; /* of --help, before the options */
+	const struct option_row *rows;
+	void (*more)(void); /* behind them; NULL: nothing */
+};
+
+void cmd_help(const struct cmd_form *f);
+
+/*
+ * Options, and at most one FILE, which may stand before or between them: *ret_path is NULL if there
+ * is none. 0, 1 if only help was asked for (and has been given), -EINVAL with the message set.
+ */
+int cmd_parse(const struct cmd_form *f, int argc, char **argv, void *into, const char **ret_path);
+
+#define CMD_CAPTURE "capture.thaw" /* that is read and written unless another is named */
 
 struct reader;
 /*

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/options.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -36,10 +35,12 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static const char usage[] =
-	"usage: thaw info [options] [FILE]\n\n"
-	"Shows what a capture (capture.thaw) holds, whether it is complete, and if not,\n"
-	"what is missing and why.\n\n";
+static const struct cmd_form form = {
+	.usage = "usage: thaw info [options] [FILE]\n\n"
+		 "Shows what a capture (capture.thaw) holds, whether it is complete, and if not,\n"
+		 "what is missing and why.\n\n",
+	.rows = rows,
+};
 
 struct tally {
 	uint64_t events;
@@ -379,22 +380,16 @@ static int show(struct reader *r, const char *path, const struct info_args *a)
 int cmd_info(int argc, char **argv)
 {
 	struct info_args args = {0};
-	const char *path;
+	const char *path = NULL;
 	struct reader *r;
-	int first, rc;
+	int rc = cmd_parse(&form, argc, argv, &args, &path);
 
-	rc = options_parse(rows, argc, argv, OPTIONS_PERMUTE, &args, &first);
-	if (rc > 0) {
-		fputs(usage, stdout);
-		options_help(rows, stdout);
+	if (rc > 0)
 		return 0;
-	}
-	if (!rc && argc - first > 1)
-		rc = err_set(-EINVAL, "one file at a time, not %d", argc - first);
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	output_begin();
-	path = first < argc ? argv[first] : "capture.thaw";
+	path = path ? path : CMD_CAPTURE;
 	rc = cmd_open(path, false, &r);
 	if (rc)
 		return cmd_fail(argv[0]);

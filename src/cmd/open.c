@@ -1,8 +1,33 @@
 // SPDX-License-Identifier: MIT
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+
 #include "base/err.h"
 #include "capture/symbolize.h"
-#include "cmd/cmd.h"
 #include "store/reader.h"
+
+void cmd_help(const struct cmd_form *f)
+{
+	fputs(f->usage, stdout);
+	options_help(f->rows, stdout);
+	if (f->more)
+		f->more();
+}
+
+int cmd_parse(const struct cmd_form *f, int argc, char **argv, void *into, const char **ret_path)
+{
+	int first, rc = options_parse(f->rows, argc, argv, OPTIONS_PERMUTE, into, &first);
+
+	if (rc > 0)
+		cmd_help(f);
+	if (rc)
+		return rc;
+	if (argc - first > 1)
+		return err_set(-EINVAL, "one file at a time, not %d", argc - first);
+	*ret_path = first < argc ? argv[first] : NULL;
+	return 0;
+}
 
 int cmd_open(const char *path, bool names, struct reader **ret)
 {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "cmd/recording.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	if (stop++)
+		_exit(128 + sig);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		struct sigaction old;
+
+		/* nohup and background shells ignore some of them: leave it so. */
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &sa, NULL);
+	}
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* "12" or "12,13,14", possibly several times. */
+static int parse_ids(const struct option_list *list, const char *what, struct recording *rec)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const char *s = list->v[i];
+
+		do {
+			char *end;
+			unsigned long v = isdigit((unsigned char)*s) ? strtoul(s, &end, 10) : 0;
+
+			if (!v || v > INT32_MAX || (*end && *end != ','))
+				return err_set(-EINVAL, "'%s' is not a %s number", list->v[i],
+					       what);
+			vec_push(&rec->ids, (uint32_t)v);
+			s = *end ? end + 1 : end;
+		} while (*s);
+	}
+	return 0;
+}
+
+int recording_targets(const struct recording_opts *o, char *const *command)
+{
+	return o->all + !!o->pids.n + !!o->tids.n + !!o->cgroup + (command && command[0]);
+}
+
+static int check(const struct recording_opts *o, int targets)
+{
+	if (!targets)
+		return err_set(-EINVAL,
+			       "what to record? Give a command, or -p, -t, --cgroup or -a");
+	if (targets > 1)
+		return err_set(-EINVAL, "only one of -a, -p, -t, --cgroup or a command at a time");
+	if (o->engine && strcmp(o->engine, "auto") && strcmp(o->engine, "bpf"))
+		return err_set(-EINVAL, "there is no engine '%s'; there are: auto, bpf", o->engine);
+	if (o->ring_bytes & (o->ring_bytes - 1))
+		return err_set(-EINVAL, "--ring-size must be a power of two, such as 1M or 8M");
+	return 0;
+}
+
+int recording_plan(const struct recording_opts *o, char *const *command, const char *output,
+		   struct recording *ret)
+{
+	struct recording rec = {0};
+	int rc = check(o, recording_targets(o, command));
+
+	rc = rc ? rc : parse_ids(&o->pids, "process", &rec);
+	rc = rc ? rc : parse_ids(&o->tids, "thread", &rec);
+	if (rc) {
+		recording_done(&rec);
+		return rc;
+	}
+	rec.plan = (struct plan){
+		.scope = o->all	     ? SCOPE_SYSTEM
+			 : o->pids.n ? SCOPE_PROCESS
+			 : o->tids.n ? SCOPE_THREAD
+			 : o->cgroup ? SCOPE_CGROUP
+				     : SCOPE_COMMAND,
+		.ids = rec.ids.v,
+		.n_ids = rec.ids.n,
+		.cgroup = o->cgroup,
+		.command = command && command[0] ? command : NULL,
+		.output = output,
+		.duration_ns = o->duration_ns,
+		.freq_hz = o->freq_hz,
+		.min_wait_ns = o->all_stacks ? 0 : o->min_wait_ns,
+		.ring_bytes = o->ring_bytes,
+		.no_inherit = o->no_inherit,
+	};
+	*ret = rec;
+	return 0;
+}
+
+void recording_done(struct recording *rec)
+{
+	vec_done(&rec->ids);
+}
+
+int recording_run(const struct recording *rec, const struct session_hooks *hooks,
+		  struct session_result *ret)
+{
+	struct session_hooks with = *hooks;
+
+	with.stop = &stop;
+	catch_signals();
+	return session_run(&rec->plan, &with, ret);
+}
+
+int recording_failed(const struct recording *rec, int rc, const struct session_result *res)
+{
+	if (!rec->plan.command || !res->command_ran || res->file_written)
+		return 1;
+	return rc == -ENOENT ? 127 : 126;
+}

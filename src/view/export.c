@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 
 const struct exporter *const exporters[] = {
 	&export_collapsed,
@@ -28,4 +29,21 @@ int export_find(const char *name, const struct exporter **ret)
 		     buf_cstr(&known));
 	buf_done(&known);
 	return rc;
+}
+
+int export_kind_parse(const char *word, enum export_kind *ret)
+{
+	static const char *const kinds[] = {
+		[EXPORT_CPU] = "cpu",
+		[EXPORT_WAIT] = "wait",
+		[EXPORT_LOCK] = "lock",
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (strcmp(kinds[i], word))
+			continue;
+		*ret = i;
+		return 0;
+	}
+	return err_set(-EINVAL, "--kind: '%s' is none of cpu, wait and lock", word);
 }

@@ -10,6 +10,7 @@
 enum export_kind {
 	EXPORT_CPU,  /* where CPU time went: samples */
 	EXPORT_WAIT, /* where threads waited: microseconds */
+	EXPORT_LOCK, /* the same, only for locks that somebody held */
 };
 
 struct export_opts {
@@ -30,5 +31,8 @@ extern const struct exporter *const exporters[];
 
 /* By name; -EINVAL with the list of those that there are. */
 int export_find(const char *name, const struct exporter **ret);
+
+/* "cpu", "wait", "lock"; -EINVAL with the list. */
+int export_kind_parse(const char *word, enum export_kind *ret);
 
 #endif

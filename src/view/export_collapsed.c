@@ -95,14 +95,22 @@ static void add_samples(struct lines *l, struct model *m, const char *thread)
 	}
 }
 
-static void add_waits(struct lines *l, struct model *m, const char *thread)
+static bool is_lock(enum reason r)
+{
+	return r == REASON_MUTEX || r == REASON_RWLOCK || r == REASON_FUTEX ||
+	       r == REASON_KERNEL_LOCK;
+}
+
+static void add_waits(struct lines *l, struct model *m, const struct export_opts *opts)
 {
 	for (size_t i = 0; i < m->tally.waits.n; i++) {
 		const struct wait_row *r = &m->tally.waits.v[i];
 		const struct named_frame *f;
 		size_t n = names_probed_stack(&m->names, r->kstack, r->ustack, &f);
 
-		if (!thread || thread_matches(r->thread, thread))
+		if (opts->kind == EXPORT_LOCK && !is_lock(r->verdict.reason))
+			continue;
+		if (!opts->thread || thread_matches(r->thread, opts->thread))
 			add_stack(l, &m->names, r->thread, f, n, r->total);
 	}
 }
@@ -116,13 +124,13 @@ static int by_text(const void *pa, const void *pb)
 
 static void run(struct model *m, const struct export_opts *opts, FILE *out)
 {
-	uint64_t unit = opts->kind == EXPORT_WAIT ? 1000 : 1;
+	uint64_t unit = opts->kind == EXPORT_CPU ? 1 : 1000;
 	struct lines l = {0};
 
 	if (opts->kind == EXPORT_CPU)
 		add_samples(&l, m, opts->thread);
 	else
-		add_waits(&l, m, opts->thread);
+		add_waits(&l, m, opts);
 	if (l.v.n)
 		qsort(l.v.v, l.v.n, sizeof(*l.v.v), by_text);
 	for (size_t i = 0; i < l.v.n; i++) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "store/reader_private.h"
@@ -103,6 +104,18 @@ static void note_missing(struct reader *r, const struct index_entry *e)
 		say(r, "chunks are missing before byte %llu", (unsigned long long)e->offset);
 }
 
+static void count_chunk(struct reader_info *info, const struct index_entry *e)
+{
+	info->chunks++;
+	info->chunks_unknown += e->type == 0 || e->type >= CHUNK_TYPES;
+	if (e->type != CHUNK_EVENTS || !e->items)
+		return;
+	if (!info->first_ts || e->ts_min < info->first_ts)
+		info->first_ts = e->ts_min;
+	if (e->ts_max > info->last_ts)
+		info->last_ts = e->ts_max;
+}
+
 /* Whether there is an end must be known before the words for what is behind the last chunk. */
 static void take_stock(struct reader *r)
 {
@@ -114,18 +127,10 @@ static void take_stock(struct reader *r)
 	for (size_t i = 0; i < r->index.list.n; i++) {
 		const struct index_entry *e = &r->index.list.v[i];
 
-		if (e->state != INDEX_CHUNK) {
+		if (e->state == INDEX_CHUNK)
+			count_chunk(info, e);
+		else
 			note_missing(r, e);
-			continue;
-		}
-		info->chunks++;
-		info->chunks_unknown += e->type == 0 || e->type >= CHUNK_TYPES;
-		if (e->type != CHUNK_EVENTS || !e->items)
-			continue;
-		if (!info->first_ts || e->ts_min < info->first_ts)
-			info->first_ts = e->ts_min;
-		if (e->ts_max > info->last_ts)
-			info->last_ts = e->ts_max;
 	}
 }
 
@@ -219,6 +224,31 @@ int reader_open_flags(const char *path, unsigned flags, struct reader **ret)
 int reader_open(const char *path, struct reader **ret)
 {
 	return reader_open_flags(path, 0, ret);
+}
+
+int reader_follow(struct reader *r)
+{
+	size_t whole = r->index.list.n;
+	struct stat st;
+	int rc = 0;
+
+	if (fstat(r->source.fd, &st))
+		return err_set(-errno, "%s", strerror(errno));
+	r->source.size = (uint64_t)st.st_size;
+	r->max_index = r->source.size * INDEX_PER_BYTE;
+	r->info.file_bytes = r->source.size;
+	while (whole && r->index.list.v[whole - 1].state != INDEX_CHUNK)
+		whole--;
+	scan_more(&r->source, &r->index);
+	if (r->at > whole)
+		r->at = whole;
+	for (size_t i = whole; i < r->index.list.n && !rc; i++) {
+		struct index_entry *e = &r->index.list.v[i];
+
+		count_chunk(&r->info, e);
+		rc = is_table(e) ? load_table(r, e) : 0;
+	}
+	return rc;
 }
 
 void reader_close(struct reader *r)

@@ -53,6 +53,12 @@ void reader_rewind(struct reader *r);
 /* Goes on with the first chunk that may hold an event at or after ts (uses the index). */
 void reader_seek(struct reader *r, uint64_t ts);
 
+/*
+ * Takes up what has been written since, of a capture that still grows: reader_next() goes on with
+ * it, and the tables have grown. Pointers into them are not valid any more.
+ */
+int reader_follow(struct reader *r);
+
 uint32_t reader_modules(const struct reader *r);			    /* indices are 1..n */
 const struct module *reader_module(const struct reader *r, uint32_t index); /* NULL: unknown */
 uint32_t reader_stacks(const struct reader *r);

@@ -143,3 +143,25 @@ int scan_all(struct source *s, struct index *x)
 	}
 	return rc;
 }
+
+void scan_more(struct source *s, struct index *x)
+{
+	const struct index_entry *last;
+	struct chunk_head h;
+	uint64_t pos = s->head.head_bytes;
+	uint32_t seq = 0;
+
+	while (x->list.n && x->list.v[x->list.n - 1].state != INDEX_CHUNK)
+		x->list.n--;
+	last = x->list.n ? &x->list.v[x->list.n - 1] : NULL;
+	if (last) {
+		pos = last->offset + last->bytes;
+		seq = last->seq + 1;
+	}
+	while (pos < s->size && source_head(s, pos, &h) && h.seq == seq &&
+	       HEAD_BYTES + (uint64_t)h.stored <= s->size - pos) {
+		vec_push(&x->list, entry_of(&h, pos));
+		pos += HEAD_BYTES + (uint64_t)h.stored;
+		seq++;
+	}
+}

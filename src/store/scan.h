@@ -15,4 +15,10 @@ int scan_end(struct source *s, struct index *x);
  */
 int scan_all(struct source *s, struct index *x);
 
+/*
+ * Of a file that grows: appends the chunks that have become whole since. What a scan made of one
+ * that was not whole then is forgotten.
+ */
+void scan_more(struct source *s, struct index *x);
+
 #endif

@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "capture/machine.h"
@@ -25,8 +26,15 @@ _Static_assert(SYMBOLS_PER_FRAME_MAX >= SYMBOLS_FRAMES_MAX, "all frames of an ad
 
 typedef VEC(uint64_t) offsets;
 
+struct namer {
+	struct symbols *kernel; /* NULL: not loaded yet */
+	uint32_t stacks;	/* that have been looked at */
+	struct map asked;	/* module and offset, by their hash: once is enough */
+};
+
 struct naming {
 	struct symtab *st;
+	struct namer *namer;
 	uint32_t module;
 	const offsets *o;
 	bool same_boot;
@@ -36,19 +44,26 @@ struct naming {
 	size_t untold; /* notes that did not fit */
 };
 
-/* Every offset that occurs, by module, each once. */
-static offsets *gather(const struct reader *r)
+/* Every offset that occurs in new stacks and has not been asked for, by module, each once. */
+static offsets *gather(struct namer *namer, const struct reader *r)
 {
 	offsets *by_module = mem_zalloc((reader_modules(r) + 1) * sizeof(*by_module));
 
-	for (uint32_t i = 1; i <= reader_stacks(r); i++) {
+	for (uint32_t i = namer->stacks + 1; i <= reader_stacks(r); i++) {
 		const struct frame *f;
 		size_t n = reader_stack(r, i, &f);
 
-		for (size_t k = 0; k < n; k++)
-			if (f[k].module && f[k].module <= reader_modules(r))
+		for (size_t k = 0; k < n; k++) {
+			bool fresh;
+
+			if (!f[k].module || f[k].module > reader_modules(r))
+				continue;
+			map_put(&namer->asked, map_mix(map_mix(f[k].offset) + f[k].module), &fresh);
+			if (fresh)
 				vec_push(&by_module[f[k].module], f[k].offset);
+		}
 	}
+	namer->stacks = reader_stacks(r);
 	for (uint32_t m = 1; m <= reader_modules(r); m++)
 		by_module[m].n = symbols_order_offsets(by_module[m].v, by_module[m].n);
 	return by_module;
@@ -100,7 +115,6 @@ static void name_by(struct naming *n, struct symbols *syms)
 		if (name)
 			add(n, i, 1, &(struct symbols_frame){.name = name}, 1);
 	}
-	symbols_free(syms);
 }
 
 /* The vDSO is the same in every process of a boot: ours will do. Its size is in its headers. */
@@ -135,46 +149,82 @@ static int name_module(struct naming *n, const struct module *m)
 		return -ENOENT;
 	if (m->kind == MODULE_ANON && m->pid)
 		return symbols_resolve_jit(&q, add, n);
-	if (m->kind == MODULE_KERNEL)
-		rc = symbols_load_kernel(&syms);
-	else if (m->kind == MODULE_VDSO)
+	if (m->kind == MODULE_KERNEL) {
+		rc = n->namer->kernel ? 0 : symbols_load_kernel(&n->namer->kernel);
+		if (!rc)
+			name_by(n, n->namer->kernel);
+	} else if (m->kind == MODULE_VDSO) {
 		rc = load_vdso(&syms);
-	if (!rc)
-		name_by(n, syms);
+		if (!rc)
+			name_by(n, syms);
+		symbols_free(syms);
+	}
 	return rc;
 }
 
-struct symtab *symbolize(const struct reader *r, char *notes, size_t notes_room)
+static void name_all(struct naming *n, const struct reader *r)
 {
 	const char *boot = reader_meta(r, "boot_id", 0);
-	offsets *by_module = gather(r);
-	struct naming n = {.st = symtab_new(),
-			   .until_ns = clock_mono_ns() + TOTAL_NS,
-			   .notes = notes,
-			   .room = notes_room};
+	offsets *by_module = gather(n->namer, r);
 	char here[64];
 
 	machine_boot_id(here, sizeof(here));
-	n.same_boot = boot && here[0] && !strcmp(boot, here);
-	notes[0] = '\0';
+	n->same_boot = boot && here[0] && !strcmp(boot, here);
+	n->notes[0] = '\0';
 	for (uint32_t i = 1; i <= reader_modules(r); i++) {
 		const struct module *m = reader_module(r, i);
 		int rc;
 
-		n.module = i;
-		n.o = &by_module[i];
+		n->module = i;
+		n->o = &by_module[i];
 		if (!m || !by_module[i].n)
 			continue;
 		err_clear();
-		rc = name_module(&n, m);
+		rc = name_module(n, m);
 		/* That there is no file, or no right to read it, is no surprise: addresses stay. */
 		if (rc == SYMBOLS_PARTLY || rc == -ESTALE || rc == -EPERM || rc == -ETIMEDOUT ||
 		    rc == -ECHILD || rc == -EBADMSG || rc == -EMSGSIZE)
-			note(&n, err_msg());
+			note(n, err_msg());
 	}
-	note_rest(&n);
+	note_rest(n);
 	for (uint32_t i = 0; i <= reader_modules(r); i++)
 		vec_done(&by_module[i]);
 	free(by_module);
+}
+
+struct symtab *symbolize(const struct reader *r, char *notes, size_t notes_room)
+{
+	struct naming n = {.st = symtab_new(),
+			   .namer = namer_new(),
+			   .until_ns = clock_mono_ns() + TOTAL_NS,
+			   .notes = notes,
+			   .room = notes_room};
+
+	name_all(&n, r);
+	namer_free(n.namer);
 	return n.st;
+}
+
+struct namer *namer_new(void)
+{
+	return mem_zalloc(sizeof(struct namer));
+}
+
+void namer_more(struct namer *namer, const struct reader *r, uint64_t until_ns, struct symtab *into)
+{
+	char notes[256];
+	struct naming n = {.st = into,
+			   .namer = namer,
+			   .until_ns = until_ns,
+			   .notes = notes,
+			   .room = sizeof(notes)};
+
+	name_all(&n, r);
+}
+
+void namer_free(struct namer *n)
+{
+	symbols_free(n->kernel);
+	map_done(&n->asked);
+	free(n);
 }

@@ -12,4 +12,14 @@
  */
 struct symtab *symbolize(const struct reader *r, char *notes, size_t notes_room);
 
+/*
+ * The same for a capture that still grows: each call names what has come since the last, into
+ * `into`, and stops asking when `until_ns` (of clock_mono_ns()) has come; what is left then stays
+ * without a name.
+ */
+struct namer;
+struct namer *namer_new(void);
+void namer_more(struct namer *n, const struct reader *r, uint64_t until_ns, struct symtab *into);
+void namer_free(struct namer *n);
+
 #endif

@@ -148,3 +148,29 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 	*ret = m;
 	return 0;
 }
+
+struct model *model_follow(struct reader *r, const struct model_opts *opts)
+{
+	const struct frame_source frames = {r, source_stack, source_symbol, source_module,
+					    source_stop};
+	struct model_opts with = *opts;
+
+	with.frames = &frames;
+	return model_new(&with);
+}
+
+int model_follow_more(struct model *m, struct reader *r)
+{
+	struct event ev;
+	int rc;
+
+	while ((rc = reader_next(r, &ev)) > 0)
+		model_event(m, &ev);
+	return rc;
+}
+
+void model_follow_finish(struct model *m, const struct reader *r, const char *path)
+{
+	model_finish(m);
+	take_facts(&m->facts, r, path);
+}

@@ -11,4 +11,14 @@ struct reader;
 int model_load(struct reader *r, const char *path, const struct model_opts *opts,
 	       struct model **ret);
 
+/*
+ * The same for a capture that still grows, as often as it has grown (reader_follow()). When time
+ * was lost is known only behind that time: lost events are counted, but the threads' time in which
+ * they are missing counts as whatever it was before. Finish a copy of it (fork) to look at the
+ * results.
+ */
+struct model *model_follow(struct reader *r, const struct model_opts *opts);
+int model_follow_more(struct model *m, struct reader *r);
+void model_follow_finish(struct model *m, const struct reader *r, const char *path);
+
 #endif

@@ -116,10 +116,56 @@ static void test_each_gets_what_it_can(void **state)
 	unlink(map);
 }
 
+/* A capture that grows: what is new is named, what is known stays. */
+static void test_names_come_as_it_grows(void **state)
+{
+	struct capture c = {0};
+	struct symtab *st = symtab_new();
+	struct namer *namer = namer_new();
+	const struct symbol *s;
+	struct reader *r = NULL;
+	uint64_t at, entry;
+	uint32_t m;
+
+	write_text("good.c", good);
+	if (!tools("cc") || !sh("cc -O2 -g -o good good.c"))
+		skip();
+	at = offset_of("good", "at_inner");
+	entry = offset_of("good", "main");
+	assert_int_equal(
+		writer_open(in_build("g.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
+	m = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("good")}, at);
+	writer_stack(c.w, c.frames, 1, 0);
+	assert_int_equal(writer_flush(c.w, true), 0);
+	assert_int_equal(reader_open(in_build("g.thaw"), &r), 0);
+	reader_set_symtab(r, st);
+	namer_more(namer, r, 0, st); /* no time for it: no name */
+	assert_int_equal(reader_symbol(r, m, at, &s), 0);
+	namer_free(namer);
+
+	namer = namer_new();
+	namer_more(namer, r, UINT64_MAX, st);
+	assert_int_equal(reader_symbol(r, m, at, &s), 2);
+	assert_int_equal(reader_symbol(r, m, entry, &s), 0);
+	c.frames[1] = (struct frame){.module = m, .offset = entry};
+	writer_stack(c.w, c.frames, 2, 0);
+	assert_int_equal(writer_flush(c.w, true), 0);
+	assert_int_equal(reader_follow(r), 0);
+	namer_more(namer, r, UINT64_MAX, st);
+	assert_int_equal(reader_symbol(r, m, at, &s), 2);
+	assert_string_equal(s[0].name, "inner");
+	assert_int_equal(reader_symbol(r, m, entry, &s), 1);
+	assert_string_equal(s[0].name, "main");
+	namer_free(namer);
+	writer_abandon(c.w);
+	reader_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_gets_what_it_can),
+		cmocka_unit_test(test_names_come_as_it_grows),
 	};
 
 	return cmocka_run_group_tests(tests, build_begin, build_end);

@@ -69,7 +69,8 @@ uint32_t chain_hold(struct chain *c, uint32_t lock, uint32_t holder)
 void chain_release_stack(struct chain *c, uint32_t lock, const struct thread *th, uint32_t kstack,
 			 uint32_t ustack)
 {
-	struct hold *h = &c->holds.v[chain_hold(c, lock, th->index + 1)];
+	uint32_t i = chain_hold(c, lock, th->index + 1);
+	struct hold *h = &c->holds.v[i];
 
 	if (h->release_ustack || (h->release_kstack && !ustack))
 		return;

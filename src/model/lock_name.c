@@ -15,7 +15,11 @@
 /* What lies in a module's data, as the capture has it named. */
 static const char *names_data(struct names *n, uint32_t module, uint64_t offset)
 {
-	return NULL;
+	const struct symbol *sym;
+
+	if (!n->source.symbol || !n->source.symbol(n->source.arg, module, offset, &sym))
+		return NULL;
+	return sym->name;
 }
 
 static char *taken(struct buf *b)

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The first sentences of the report: what was recorded, and the one or two facts that tell most.
+ * The first sentences of the report: what is wrong, in plain words, and then what was recorded.
  *
- * A fact is worth saying when it is large (a share of all threads' time), and a wait is worth more
- * than another when it was not for something to do.
+ * A lock that somebody kept while others stood behind it comes first, if the model found one
+ * (model/finding.h): it names what can be changed. Otherwise it is what took most of the time that
+ * was not spent waiting for something to do (lead_cause.c).
  */
-#include "view/report.h"
+#include "view/lead.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/units.h"
-#include "view/frames.h"
+#include "view/report.h"
 #include "view/words.h"
 
 enum { TEXT = 64 };
@@ -21,6 +22,19 @@ static uint64_t wall(const struct summary *s)
 {
 	return s->total[INTERVAL_RUNNING] + s->total[INTERVAL_RUNNABLE] +
 	       s->total[INTERVAL_WAITING] + s->total[INTERVAL_LOST];
+}
+
+void lead_group(struct buf *b, const struct finding *f)
+{
+	char name[TEXT];
+
+	if (f->threads > 1)
+		buf_printf(b, "%zu %s threads", f->threads,
+			   words_safe(name, sizeof(name), f->group, 15));
+	else
+		buf_printf(b, "%s",
+			   words_safe(name, sizeof(name),
+				      f->victims.n ? f->victims.v[0]->name : f->group, 15));
 }
 
 static void say_command(struct buf *b, const struct facts *f)
@@ -75,90 +89,14 @@ static void say_shares(const struct summary *s, struct buf *b)
 	buf_printf(b, ".");
 }
 
-static const struct wait_place *main_place(const struct summary *s)
+void lead_sentence(const struct summary *s, struct buf *b)
 {
-	struct names *names = &s->model->names;
-
-	for (size_t i = 0; i < s->waits.n; i++) {
-		const struct wait_place *p = &s->waits.v[i];
-
-		if (p->reason != REASON_IDLE && !frames_idle(names, p->kstack, p->ustack))
-			return p;
-	}
-	return NULL;
+	lead_lock(s, b);
+	if (!b->len && s->threads.n)
+		lead_cause(s, b);
 }
 
-static void say_place(const struct summary *s, const struct wait_place *p, struct buf *b)
-{
-	char total[TEXT], max[TEXT], path[160], who[TEXT];
-
-	buf_printf(b, "Most waiting in one place: %s in %s (%" PRIu64 " time%s, at worst %s)",
-		   units_duration(total, sizeof(total), p->total),
-		   words_path(path, sizeof(path), &s->model->names, p->kstack, p->ustack, 60),
-		   p->count, p->count == 1 ? "" : "s", units_duration(max, sizeof(max), p->max));
-	if (p->wakers.n)
-		buf_printf(b, "; %s ended %s", words_waker(who, sizeof(who), &p->wakers.v[0], 30),
-			   p->wakers.n == 1 ? (p->count == 1 ? "it" : "them") : "most of it");
-	buf_printf(b, ".");
-}
-
-static void say_function(const struct summary *s, struct buf *b)
-{
-	const struct function_count *c = &s->functions.v[0];
-	const struct function *f = names_function(&s->model->names, c->function);
-	char share[TEXT], name[TEXT], module[TEXT];
-
-	buf_printf(b, "Most CPU time: %s of the samples are in %s",
-		   words_share(share, sizeof(share), c->self, s->samples),
-		   words_safe(name, sizeof(name), f->name, 50));
-	if (f->named)
-		buf_printf(b, " (%s)", words_safe(module, sizeof(module), f->module, 30));
-	buf_printf(b, ".");
-}
-
-static void say_queue(const struct summary *s, struct buf *b)
-{
-	const struct thread *worst = s->threads.v[0];
-	char time[TEXT], name[TEXT];
-
-	for (size_t i = 1; i < s->threads.n; i++)
-		if (s->threads.v[i]->total[INTERVAL_RUNNABLE] > worst->total[INTERVAL_RUNNABLE])
-			worst = s->threads.v[i];
-	buf_printf(b, "There were too few CPUs: %s (%" PRIu32 ") alone could have run for %s more.",
-		   words_safe(name, sizeof(name), worst->name, 15), worst->tid,
-		   units_duration(time, sizeof(time), worst->total[INTERVAL_RUNNABLE]));
-}
-
-static void say_facts(const struct summary *s, struct buf *b)
-{
-	const struct wait_place *place = main_place(s);
-	uint64_t running = s->total[INTERVAL_RUNNING], runnable = s->total[INTERVAL_RUNNABLE];
-	uint64_t hot = s->samples && s->functions.n
-			       ? (uint64_t)((double)running * (double)s->functions.v[0].self /
-					    (double)s->samples)
-			       : 0;
-	bool queued = runnable > running / 4 && runnable > wall(s) / 50;
-	bool hot_first = s->functions.n && s->samples && (!place || hot > place->total);
-	unsigned said = 0;
-
-	if (queued) {
-		say_queue(s, b);
-		said++;
-	}
-	for (unsigned turn = 0; turn < 2 && said < 2; turn++) {
-		bool function = hot_first == !turn;
-
-		if (function ? !s->functions.n || !s->samples : !place)
-			continue;
-		buf_printf(b, "%s", said++ ? " " : "");
-		if (function)
-			say_function(s, b);
-		else
-			say_place(s, place, b);
-	}
-}
-
-void report_lead(const struct summary *s, FILE *out)
+void report_lead(const struct summary *s, bool colour, FILE *out)
 {
 	const struct timeline *t = &s->model->timeline;
 	struct buf b = {0};
@@ -172,12 +110,15 @@ void report_lead(const struct summary *s, FILE *out)
 			fputs("Nothing was recorded: no thread was seen in this time.\n", out);
 		return;
 	}
+	lead_sentence(s, &b);
+	if (b.len) {
+		fputs(colour ? "\033[1m" : "", out);
+		words_wrap(out, buf_cstr(&b), 0, 0, WORDS_WIDTH);
+		fputs(colour ? "\033[0m" : "", out);
+	}
+	buf_clear(&b);
 	say_what(s, &b);
 	say_shares(s, &b);
-	words_wrap(out, buf_cstr(&b));
-	buf_clear(&b);
-	say_facts(s, &b);
-	if (b.len)
-		words_wrap(out, buf_cstr(&b));
+	words_wrap(out, buf_cstr(&b), 0, 0, WORDS_WIDTH);
 	buf_done(&b);
 }

@@ -16,6 +16,6 @@ void report_text(const struct summary *s, const struct report_opts *opts, FILE *
 void report_json(const struct summary *s, const struct report_opts *opts, FILE *out);
 
 /* lead.c: the first sentences. */
-void report_lead(const struct summary *s, FILE *out);
+void report_lead(const struct summary *s, bool colour, FILE *out);
 
 #endif

@@ -5,75 +5,11 @@
  */
 #include "view/report.h"
 
-#include <string.h>
-
-#include "base/json.h"
+#include "view/json_parts.h"
 
 static size_t rows(const struct report_opts *o, size_t have)
 {
 	return o->top && o->top < have ? o->top : have;
-}
-
-static void put_capture(struct json *j, const struct model *m)
-{
-	const struct facts *f = &m->facts;
-	uint64_t start = model_window_start(m);
-
-	json_obj(j, "capture");
-	json_str(j, "path", f->path);
-	json_str(j, "host", f->host);
-	json_str(j, "kernel", f->kernel);
-	json_str(j, "engine", f->engine);
-	json_u64(j, "start_unix_ns", model_unix_ns(m, m->timeline.begin));
-	json_u64(j, "duration_ns", m->timeline.end - m->timeline.begin);
-	json_u64(j, "cpus", f->cpus);
-	json_u64(j, "freq_hz", f->freq_hz);
-	json_arr(j, "command");
-	for (size_t i = 0; i < f->command.n; i++)
-		json_str(j, NULL, f->command.v[i]);
-	json_arr_end(j);
-	json_bool(j, "complete", f->complete);
-	json_str(j, "damage", f->damage);
-	json_bool(j, "symbols", f->has_symbols);
-	json_u64(j, "window_start_ns", start - m->timeline.begin);
-	json_u64(j, "window_ns", model_window_ns(m));
-	json_obj_end(j);
-}
-
-static uint64_t broken_stacks(const struct model *m)
-{
-	uint64_t n = 0;
-
-	for (unsigned u = 0; u < STACK_USES; u++)
-		for (unsigned i = 1; i < UNWIND_STOPS; i++)
-			n += model_stop_whole(i) ? 0 : m->ends.by_stop[u][i];
-	return n;
-}
-
-static void put_losses(struct json *j, const struct summary *s)
-{
-	const struct losses *l = &s->model->losses;
-
-	json_obj(j, "losses");
-	json_u64(j, "events", l->by_class[LOSS_CLASS_EVENT]);
-	json_u64(j, "samples", l->by_class[LOSS_CLASS_SAMPLE]);
-	json_u64(j, "stacks_broken", l->by_class[LOSS_CLASS_STACK] + broken_stacks(s->model));
-	json_obj(j, "by_cause");
-	for (unsigned i = 0; i < LOSS_CAUSES; i++)
-		if (l->by_cause[i])
-			json_u64(j, loss_name(i), l->by_cause[i]);
-	if (l->unknown)
-		json_u64(j, "unknown", l->unknown);
-	json_obj_end(j);
-	json_obj(j, "by_kind");
-	for (unsigned i = 1; i < EV_KINDS; i++)
-		if (l->by_kind[i])
-			json_u64(j, model_event_name(i), l->by_kind[i]);
-	json_obj_end(j);
-	json_u64(j, "out_of_order", l->late);
-	json_u64(j, "contradictions", l->odd);
-	json_u64(j, "thread_time_ns", s->total[INTERVAL_LOST]);
-	json_obj_end(j);
 }
 
 /* User stacks: how many reach the entry of their program or thread, and why the others do not. */
@@ -98,33 +34,6 @@ static void put_stacks(struct json *j, const struct model *m)
 		json_obj_end(j);
 	}
 	json_obj_end(j);
-}
-
-static void put_frame(struct json *j, const struct names *n, const struct named_frame *f)
-{
-	const struct function *fn = names_function(n, f->function);
-
-	json_obj(j, NULL);
-	json_str(j, "name", fn->name);
-	json_str(j, "module", fn->module);
-	if (fn->file)
-		json_str(j, "file", fn->file);
-	else
-		json_null(j, "file");
-	json_u64(j, "line", f->line);
-	json_bool(j, "inlined", f->inlined);
-	json_obj_end(j);
-}
-
-static void put_stack(struct json *j, struct names *names, uint32_t kstack, uint32_t ustack)
-{
-	const struct named_frame *f;
-	size_t n = names_probed_stack(names, kstack, ustack, &f);
-
-	json_arr(j, "stack");
-	for (size_t i = 0; i < n; i++)
-		put_frame(j, names, &f[i]);
-	json_arr_end(j);
 }
 
 static void put_thread(struct json *j, const struct thread *t)
@@ -154,10 +63,7 @@ static void put_function(struct json *j, const struct names *n, const struct fun
 	json_obj(j, NULL);
 	json_str(j, "name", f->name);
 	json_str(j, "module", f->module);
-	if (f->file)
-		json_str(j, "file", f->file);
-	else
-		json_null(j, "file");
+	json_put_maybe(j, "file", f->file);
 	json_u64(j, "line", f->line);
 	json_u64(j, "self_samples", c->self);
 	json_u64(j, "total_samples", c->total);
@@ -173,7 +79,7 @@ static void put_waker(struct json *j, struct names *names, const struct waker_su
 	json_str(j, "comm", w->interrupt ? "interrupt" : w->thread ? w->thread->name : "?");
 	json_u64(j, "total_ns", w->total);
 	json_u64(j, "count", w->count);
-	put_stack(j, names, w->kstack, w->ustack);
+	json_put_stack(j, "stack", names, w->kstack, w->ustack);
 	json_obj_end(j);
 }
 
@@ -183,6 +89,12 @@ static void put_wait(struct json *j, const struct summary *s, const struct wait_
 
 	json_obj(j, NULL);
 	json_str(j, "reason", reason_name(w->reason));
+	json_str(j, "evidence", evidence_name(w->evidence));
+	json_put_maybe(j, "in", reason_is_idle(w->reason) ? reason_name(w->in) : NULL);
+	if (w->lock < s->locks.n)
+		json_u64(j, "lock", w->lock);
+	else
+		json_null(j, "lock");
 	json_u64(j, "total_ns", w->total);
 	json_u64(j, "count", w->count);
 	json_u64(j, "not_ended", w->open);
@@ -190,7 +102,7 @@ static void put_wait(struct json *j, const struct summary *s, const struct wait_
 	json_u64(j, "max_start_unix_ns", model_unix_ns(m, w->max_start));
 	json_u64(j, "max_tid", w->max_thread ? w->max_thread->tid : 0);
 	json_u64(j, "threads", w->threads);
-	put_stack(j, &s->model->names, w->kstack, w->ustack);
+	json_put_stack(j, "stack", &s->model->names, w->kstack, w->ustack);
 	json_arr(j, "wakers");
 	for (size_t i = 0; i < w->wakers.n && i < 10; i++)
 		put_waker(j, &s->model->names, &w->wakers.v[i]);
@@ -223,8 +135,8 @@ void report_json(const struct summary *s, const struct report_opts *opts, FILE *
 	json_init(&j, out);
 	json_obj(&j, NULL);
 	json_str(&j, "schema", "thaw.report/1");
-	put_capture(&j, s->model);
-	put_losses(&j, s);
+	json_put_capture(&j, s->model);
+	json_put_losses(&j, s);
 	put_stacks(&j, s->model);
 	json_obj(&j, "guard");
 	json_str(&j, "verdict", "unchecked");
@@ -246,8 +158,14 @@ void report_json(const struct summary *s, const struct report_opts *opts, FILE *
 		if (s->placeless[r].total)
 			put_wait(&j, s, &s->placeless[r]);
 	json_arr_end(&j);
+	json_put_kernel_locks(&j, s);
 	json_arr(&j, "locks");
+	for (size_t i = 0; i < rows(opts, s->locks.n); i++)
+		json_put_lock(&j, s, &s->locks.v[i]);
 	json_arr_end(&j);
+	json_put_blame(&j, s, rows(opts, s->blame.rows.n));
+	json_put_stalls(&j, s, rows(opts, s->stalls.list.n));
+	json_put_finding(&j, s);
 	put_cpus(&j, s->model);
 	json_obj_end(&j);
 }

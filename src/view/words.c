@@ -106,21 +106,88 @@ const char *words_path(char *out, size_t room, struct names *names, uint32_t kst
 	return out;
 }
 
-void words_wrap(FILE *out, const char *text)
+const char *words_percent(char *out, size_t room, uint64_t part, uint64_t whole)
 {
-	size_t col = 0;
+	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (part && share < 0.05)
+		snprintf(out, room, "less than 0.1%%");
+	else if (part < whole && share >= 99.5)
+		snprintf(out, room, "more than 99%%");
+	else
+		snprintf(out, room, "%.*f%%", share < 9.95 && part < whole ? 1 : 0, share);
+	return out;
+}
+
+const char *words_thread(char *out, size_t room, const struct thread *t, size_t width)
+{
+	char name[64], tid[16];
+	size_t n = (size_t)snprintf(tid, sizeof(tid), " (%" PRIu32 ")", t->tid);
+
+	words_safe(name, sizeof(name), t->name, width > n + 3 ? width - n : 3);
+	snprintf(out, room, "%s%s", name, tid);
+	return out;
+}
+
+const char *words_lock(char *out, size_t room, const struct lock_sum *l, size_t width)
+{
+	const char *words = lock_kind_words(l->kind);
+	bool plain = l->named && lock_kind_class(l->kind) == LOCK_CLASS_HELD;
+	bool told = !strncmp(l->name, words, strlen(words)); /* "kernel mutex in pipe_write" */
+	char name[128];
+	int n = plain  ? 0
+		: told ? snprintf(out, room, "a ")
+		       : snprintf(out, room, "the %s ", words);
+	size_t left = width > (size_t)n + 8 ? width - (size_t)n : 8;
+
+	snprintf(out + n, room - (size_t)n, "%s", words_safe(name, sizeof(name), l->name, left));
+	return out;
+}
+
+const char *words_doing(char *out, size_t room, enum interval_kind kind, enum reason reason)
+{
+	const char *why = reason_words(reason);
+
+	out[0] = '\0';
+	if (kind == INTERVAL_RUNNING)
+		snprintf(out, room, "running");
+	else if (kind == INTERVAL_RUNNABLE && reason != REASON_THROTTLED)
+		snprintf(out, room, "waiting %s", reason_words(REASON_RUN_QUEUE));
+	else if (kind != INTERVAL_LOST)
+		snprintf(out, room, "%s%s",
+			 !strncmp(why, "because ", 8)			       ? "held up "
+			 : !strncmp(why, "for ", 4) || !strncmp(why, "on ", 3) ? "waiting "
+									       : "",
+			 why);
+	return out;
+}
+
+const char *words_function(char *out, size_t room, const struct names *n, uint32_t function,
+			   size_t width)
+{
+	if (function >= n->functions.n)
+		return NULL;
+	return words_safe(out, room, names_function(n, function)->name, width);
+}
+
+void words_wrap(FILE *out, const char *text, size_t at, size_t indent, size_t width)
+{
+	size_t col = at;
+	bool first = true;
 
 	while (*text) {
 		size_t n = strcspn(text, " ");
 
-		if (col && col + 1 + n > WORDS_WIDTH) {
-			putc('\n', out);
-			col = 0;
+		if (!first && col + 1 + n > width) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			col = indent;
+			first = true;
 		}
-		if (col)
+		if (!first)
 			putc(' ', out);
 		fwrite(text, 1, n, out);
-		col += n + (col ? 1 : 0);
+		col += n + !first;
+		first = false;
 		text += n + (text[n] == ' ');
 	}
 	putc('\n', out);

@@ -157,9 +157,9 @@ static void test_wrap(void **state)
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
-	words_wrap(out, "one two");
+	words_wrap(out, "one two", 0, 0, 80);
 	words_wrap(out, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-			"aa bbb c");
+			"aa bbb c", 0, 0, 80);
 	fclose(out);
 	assert_string_equal(text,
 			    "one two\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "view/json_parts.h"
+
+#include <inttypes.h>
+
+void json_put_capture(struct json *j, const struct model *m)
+{
+	const struct facts *f = &m->facts;
+	uint64_t start = model_window_start(m);
+
+	json_obj(j, "capture");
+	json_str(j, "path", f->path);
+	json_str(j, "host", f->host);
+	json_str(j, "kernel", f->kernel);
+	json_str(j, "engine", f->engine);
+	json_u64(j, "start_unix_ns", model_unix_ns(m, m->timeline.begin));
+	json_u64(j, "duration_ns", m->timeline.end - m->timeline.begin);
+	json_u64(j, "cpus", f->cpus);
+	json_u64(j, "freq_hz", f->freq_hz);
+	json_arr(j, "command");
+	for (size_t i = 0; i < f->command.n; i++)
+		json_str(j, NULL, f->command.v[i]);
+	json_arr_end(j);
+	json_bool(j, "complete", f->complete);
+	json_str(j, "damage", f->damage);
+	json_bool(j, "symbols", f->has_symbols);
+	json_u64(j, "window_start_ns", start - m->timeline.begin);
+	json_u64(j, "window_ns", model_window_ns(m));
+	json_obj_end(j);
+}
+
+static uint64_t broken_stacks(const struct model *m)
+{
+	uint64_t n = 0;
+
+	for (unsigned u = 0; u < STACK_USES; u++)
+		for (unsigned i = 1; i < UNWIND_STOPS; i++)
+			n += model_stop_whole(i) ? 0 : m->ends.by_stop[u][i];
+	return n;
+}
+
+void json_put_losses(struct json *j, const struct summary *s)
+{
+	const struct losses *l = &s->model->losses;
+
+	json_obj(j, "losses");
+	json_u64(j, "events", l->by_class[LOSS_CLASS_EVENT]);
+	json_u64(j, "samples", l->by_class[LOSS_CLASS_SAMPLE]);
+	json_u64(j, "stacks_broken", l->by_class[LOSS_CLASS_STACK] + broken_stacks(s->model));
+	json_obj(j, "by_cause");
+	for (unsigned i = 0; i < LOSS_CAUSES; i++)
+		if (l->by_cause[i])
+			json_u64(j, loss_name(i), l->by_cause[i]);
+	if (l->unknown)
+		json_u64(j, "unknown", l->unknown);
+	json_obj_end(j);
+	json_obj(j, "by_kind");
+	for (unsigned i = 1; i < EV_KINDS; i++)
+		if (l->by_kind[i])
+			json_u64(j, model_event_name(i), l->by_kind[i]);
+	json_obj_end(j);
+	json_u64(j, "out_of_order", l->late);
+	json_u64(j, "contradictions", l->odd);
+	json_u64(j, "thread_time_ns", s->total[INTERVAL_LOST]);
+	json_obj_end(j);
+}
+
+static void put_frame(struct json *j, const struct names *n, const struct named_frame *f)
+{
+	const struct function *fn = names_function(n, f->function);
+
+	json_obj(j, NULL);
+	json_str(j, "name", fn->name);
+	json_str(j, "module", fn->module);
+	json_put_maybe(j, "file", fn->file);
+	json_u64(j, "line", f->line);
+	json_bool(j, "inlined", f->inlined);
+	json_obj_end(j);
+}
+
+void json_put_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
+		    uint32_t ustack)
+{
+	const struct named_frame *f;
+	size_t n = names_probed_stack(names, kstack, ustack, &f);
+
+	json_arr(j, key);
+	for (size_t i = 0; i < n; i++)
+		put_frame(j, names, &f[i]);
+	json_arr_end(j);
+}
+
+void json_put_who(struct json *j, const struct thread *t)
+{
+	if (t) {
+		json_u64(j, "pid", t->pid);
+		json_u64(j, "tid", t->tid);
+	} else {
+		json_null(j, "pid");
+		json_null(j, "tid");
+	}
+	json_put_maybe(j, "comm", t ? t->name : NULL);
+}
+
+void json_put_maybe(struct json *j, const char *key, const char *val)
+{
+	if (val)
+		json_str(j, key, val);
+	else
+		json_null(j, key);
+}
+
+void json_put_address(struct json *j, const char *key, uint64_t address)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	json_str(j, key, text);
+}

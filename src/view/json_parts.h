@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the JSON documents share. Objects are written into the one that is open. */
+#ifndef THAW_VIEW_JSON_PARTS_H
+#define THAW_VIEW_JSON_PARTS_H
+
+#include "base/json.h"
+#include "model/summary.h"
+
+/* json_parts.c */
+void json_put_capture(struct json *j, const struct model *m);
+void json_put_losses(struct json *j, const struct summary *s);
+/* "stack": frames, leaf first, those of a probe left out. */
+void json_put_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
+		    uint32_t ustack);
+/* pid, tid, comm into an object that is open; nulls if the thread is not known. */
+void json_put_who(struct json *j, const struct thread *t);
+/* A string, or null if there is none. */
+void json_put_maybe(struct json *j, const char *key, const char *val);
+/* "0x55d0c0de": numbers beyond 2^53 do not survive every reader. */
+void json_put_address(struct json *j, const char *key, uint64_t address);
+
+/* json_locks.c */
+struct lock_sum;
+void json_put_lock(struct json *j, const struct summary *s, const struct lock_sum *l);
+void json_put_blame(struct json *j, const struct summary *s, size_t rows);
+void json_put_stalls(struct json *j, const struct summary *s, size_t rows);
+void json_put_finding(struct json *j, const struct summary *s);
+/* Whether the kernel told of its own locks. */
+void json_put_kernel_locks(struct json *j, const struct summary *s);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* What is missing from a recording, by cause, and whether the file is whole. */
+#include <inttypes.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "view/page.h"
+#include "view/words.h"
+
+enum { TEXT = 64 };
+
+static void incomplete(const struct page *p)
+{
+	const struct facts *f = &p->s->model->facts;
+	struct buf b = {0};
+
+	if (*f->damage)
+		buf_printf(&b, "The file is incomplete: %s. What could be read is shown.",
+			   f->damage);
+	else if (f->no_space)
+		buf_printf(&b,
+			   "The disk was full: the recording ends earlier than it was meant to.");
+	else if (f->failed)
+		buf_printf(&b, "The recording ended with an error: its last part is missing.");
+	else if (!f->complete)
+		buf_printf(&b, "The file has no end: the recorder was killed, or still runs.");
+	if (b.len) {
+		page_tint(p, "31");
+		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+		page_tint(p, "0");
+	}
+	if (!f->has_symbols && p->s->functions.n + p->s->waits.n)
+		words_wrap(p->out,
+			   "The capture holds no symbols: functions are shown as places in "
+			   "their files.",
+			   0, 0, p->width);
+	buf_done(&b);
+}
+
+static void row(const struct page *p, uint64_t n, const char *words)
+{
+	char count[TEXT];
+
+	if (n)
+		fprintf(p->out, "  %7s  %s\n", units_count(count, sizeof(count), n), words);
+}
+
+static void causes(const struct page *p)
+{
+	const struct losses *l = &p->s->model->losses;
+	uint64_t lost = p->s->total[INTERVAL_LOST];
+	char time[TEXT];
+
+	putc('\n', p->out);
+	for (unsigned i = 0; i < LOSS_CAUSES; i++)
+		row(p, l->by_cause[i], loss_words(i));
+	row(p, l->unknown, loss_words(LOSS_CAUSES));
+	row(p, l->late, "events out of order, used as well as they could be");
+	row(p, l->odd, "switches that must have happened are not in the record");
+	if (lost)
+		fprintf(p->out, "  %7s  of the threads' time, in all\n",
+			units_duration(time, sizeof(time), lost));
+}
+
+/* Only when it matters: a stack in a hundred that ends too early. */
+static void stack_ends(const struct page *p)
+{
+	const struct stack_ends *e = &p->s->model->ends;
+	uint64_t all = 0, broken = 0, worst = 0;
+	unsigned why = 0;
+	struct buf b = {0};
+
+	for (unsigned i = 1; i < UNWIND_STOPS; i++) {
+		uint64_t n = 0;
+
+		for (unsigned u = 0; u < STACK_USES; u++)
+			n += e->by_stop[u][i];
+		all += n;
+		if (model_stop_whole(i))
+			continue;
+		broken += n;
+		if (n > worst) {
+			worst = n;
+			why = i;
+		}
+	}
+	if (!broken || broken * 100 < all)
+		return;
+	buf_printf(&b, "%.0f%% of the user stacks end early, mostly because %s.",
+		   100.0 * (double)broken / (double)all, model_stop_words(why));
+	words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+	buf_done(&b);
+}
+
+void page_lost(const struct page *p)
+{
+	const struct losses *l = &p->s->model->losses;
+	bool any = l->unknown || l->late || l->odd || p->s->total[INTERVAL_LOST];
+
+	for (unsigned i = 0; i < LOSS_CAUSES; i++)
+		any |= l->by_cause[i] > 0;
+	page_title(p, "Lost", 4);
+	if (any)
+		causes(p);
+	else
+		fputs(p->s->model->facts.complete ? "   nothing was lost\n"
+						  : "   nothing in what could be read\n",
+		      p->out);
+	incomplete(p);
+	stack_ends(p);
+}

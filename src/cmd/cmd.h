@@ -12,7 +12,7 @@
 
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
-
+int cmd_locks(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 

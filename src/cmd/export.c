@@ -59,13 +59,11 @@ static int parse(const struct export_args *a, struct export_opts *opts,
 static int write_out(struct model *m, const struct exporter *format, const struct export_opts *opts,
 		     const char *path)
 {
-	FILE *out = stdout;
+	FILE *out;
+	int rc = output_open(path, &out);
 
-	if (path) {
-		out = fopen(path, "we");
-		if (!out)
-			return err_set(-errno, "cannot write %s: %s", path, strerror(errno));
-	}
+	if (rc)
+		return rc;
 	format->run(m, opts, out);
 	return output_close(out, path ? path : "standard output");
 }

@@ -16,7 +16,8 @@ int cmd_check_choice(const struct cmd_choice *c)
 int cmd_load(const char *path, const struct cmd_choice *choice, const struct summary_opts *opts,
 	     struct cmd_capture *ret)
 {
-	struct model_opts window = {.from = choice->from, .to = choice->to};
+	struct model_opts window = {
+		.from = choice->from, .to = choice->to, .min_lock_wait = choice->min_lock_wait};
 	struct summary_opts with = *opts;
 	struct cmd_capture c = {0};
 	int rc = cmd_open(path, true, &c.reader);

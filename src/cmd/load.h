@@ -10,6 +10,7 @@
 struct cmd_choice {
 	const char *thread; /* NULL: all */
 	uint64_t from, to;
+	uint64_t min_lock_wait; /* shorter waits for locks do not count in their sums */
 };
 
 /* Rows of an option table: `at` is the offset of a struct cmd_choice. */

@@ -22,6 +22,7 @@ struct verb {
 static const struct verb verbs[] = {
 	{"record", "record a command, a process or the whole machine", cmd_record},
 	{"report", "say where the threads' time went", cmd_report},
+	{"locks", "show which locks threads waited for, and who held them", cmd_locks},
 	{"export", "write a capture in another tool's format", cmd_export},
 	{"info", "show what a capture file holds, and check it", cmd_info},
 };

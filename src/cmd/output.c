@@ -4,13 +4,35 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/err.h"
 
+enum { WIDTH_LEAST = 80 };
+
 void output_begin(void)
 {
 	signal(SIGPIPE, SIG_DFL);
+}
+
+size_t output_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return WIDTH_LEAST;
+	return size.ws_col > WIDTH_LEAST ? size.ws_col : WIDTH_LEAST;
+}
+
+int output_open(const char *path, FILE **ret)
+{
+	FILE *out = path ? fopen(path, "we") : stdout;
+
+	if (!out)
+		return err_set(-errno, "cannot write %s: %s", path, strerror(errno));
+	*ret = out;
+	return 0;
 }
 
 bool output_colour(void)

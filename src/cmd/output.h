@@ -9,6 +9,12 @@
 /* A reader that goes away ends the verb quietly, even if our parent ignored the signal for it. */
 void output_begin(void);
 
+/* Columns for text on standard output: those of the terminal if it has more than 80. */
+size_t output_width(void);
+
+/* Standard output, or a file to be written. */
+int output_open(const char *path, FILE **ret);
+
 /* Standard output is a terminal, and NO_COLOR does not forbid it. */
 bool output_colour(void);
 

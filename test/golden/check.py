@@ -7,13 +7,22 @@
 import json
 import sys
 
-TOP = ["schema", "capture", "losses", "guard", "threads", "functions", "waits", "locks"]
+TOP = ["schema", "capture", "losses", "guard", "threads", "functions", "waits", "locks",
+       "kernel_locks_recorded", "blamed", "blame", "stalls", "stalls_total", "stalled_ns",
+       "blackouts", "finding"]
 CAPTURE = ["path", "host", "kernel", "engine", "start_unix_ns", "duration_ns", "cpus", "freq_hz",
            "command", "complete"]
 THREAD = ["pid", "tid", "comm", "wall_ns", "running_ns", "runnable_ns", "waiting_ns", "waits",
           "samples"]
 FUNCTION = ["name", "module", "file", "line", "self_samples", "total_samples"]
-WAIT = ["reason", "total_ns", "count", "max_ns", "stack", "wakers"]
+WAIT = ["reason", "evidence", "in", "lock", "total_ns", "count", "max_ns", "stack", "wakers"]
+LOCK = ["kind", "name", "address", "named", "inferred", "contended", "shared", "evidence", "waits",
+        "total_wait_ns", "max_wait_ns", "p50_ns", "p99_ns", "histogram", "waiters", "holders"]
+PARTY = ["pid", "tid", "comm", "stack"]
+BLAME = ["pid", "tid", "comm", "doing", "reason", "function", "lock", "first_lock", "depth",
+         "deadlock", "blamed_ns", "waits", "most_gained_ns", "stack", "victims"]
+STALL = ["start_unix_ns", "start_ns", "ns", "threads", "of_threads", "lost_ns", "lock", "pid", "tid",
+         "comm", "doing", "reason", "function", "stack"]
 FRAME = ["name", "module", "file", "line", "inlined"]
 
 
@@ -22,9 +31,58 @@ def need(obj, keys, what):
         assert key in obj, f"{what} has no {key}"
 
 
+def check_lock(lock):
+    name = lock["name"]
+    need(lock, LOCK, f"lock {name}")
+    if lock["inferred"]:
+        assert lock["address"] is None, f"{name}: an address that nobody saw"
+    else:
+        assert int(lock["address"], 16) > 0 and lock["address"].startswith("0x"), name
+    assert sum(h["count"] for h in lock["histogram"]) == lock["waits"], f"{name}: histogram"
+    froms = [h["from_ns"] for h in lock["histogram"]]
+    assert froms == sorted(set(froms)), f"{name}: histogram order"
+    assert lock["p50_ns"] <= lock["p99_ns"] <= lock["max_wait_ns"], f"{name}: quantiles"
+    assert lock["max_wait_ns"] <= lock["total_wait_ns"], name
+    assert sum(w["wait_ns"] for w in lock["waiters"]) == lock["total_wait_ns"], f"{name}: waiters"
+    assert sum(w["waits"] for w in lock["waiters"]) == lock["waits"], f"{name}: counts"
+    assert sum(h["blamed_ns"] for h in lock["holders"]) <= lock["total_wait_ns"], f"{name}: holders"
+    for party in lock["waiters"] + lock["holders"]:
+        need(party, PARTY, f"{name}: party")
+
+
+def check_locks(r):
+    for lock in r["locks"]:
+        check_lock(lock)
+    refs = {None, *range(len(r["locks"]))}
+    for b in r["blame"]:
+        need(b, BLAME, "blame")
+        assert b["lock"] in refs and b["first_lock"] in refs
+        assert sum(v["blamed_ns"] for v in b["victims"]) == b["blamed_ns"], "victims do not add up"
+        assert b["most_gained_ns"] == max(v["blamed_ns"] for v in b["victims"])
+        for v in b["victims"]:
+            assert v["blamed_ns"] <= v["wall_ns"], "more than there was to gain"
+    charged = sum(b["blamed_ns"] for b in r["blame"])
+    assert charged == r["blamed"]["charged_ns"], f"{charged} of {r['blamed']} ns are charged"
+    assert charged + r["blamed"]["unknown_ns"] == r["blamed"]["waited_ns"], "blame does not add up"
+    for s in r["stalls"]:
+        need(s, STALL, "stall")
+        assert s["lock"] in refs and 2 <= s["threads"] <= s["of_threads"]
+        assert s["lost_ns"] <= s["ns"] * s["threads"], "more than stood there"
+    assert [s["ns"] for s in r["stalls"]] == sorted((s["ns"] for s in r["stalls"]), reverse=True)
+    for w in r["waits"]:
+        assert w["lock"] in refs
+    assert r["finding"]["lock"] in refs
+
+
 def check(r):
+    if r["schema"] == "thaw.locks/1":
+        need(r, ["capture", "losses", "kernel_locks_recorded", "locks", "locks_total"], "locks")
+        for lock in r["locks"]:
+            check_lock(lock)
+        return
     need(r, TOP, "report")
     assert r["schema"] == "thaw.report/1"
+    check_locks(r)
     need(r["capture"], CAPTURE, "capture")
     need(r["losses"], ["events", "samples", "stacks_broken", "by_cause"], "losses")
     need(r["guard"], ["verdict", "findings"], "guard")
@@ -54,8 +112,10 @@ def normalise(r):
     r["capture"]["path"] = r["capture"]["path"].split("/")[-1]
     r["capture"]["start_unix_ns"] = 0
     r["capture"]["damage"] = "torn" if r["capture"]["damage"] else ""
-    for w in r["waits"]:
+    for w in r.get("waits", []) + r["locks"]:
         w["max_start_unix_ns"] = 0
+    for s in r.get("stalls", []) + r.get("blackouts", []):
+        s["start_unix_ns"] = 0
 
 
 with open(sys.argv[1], encoding="utf-8") as f:

@@ -6,6 +6,9 @@
  *   lost     the same, with a part of one CPU's record missing
  *   torn     the same, killed before it was sealed
  *   nosyms   the same, without a name for any function
+ *   locks    five seconds of another server: four workers behind a mutex that a checkpointer keeps
+ *            while it syncs, an rwsem of the kernel, a condition variable
+ *   deadlock two threads, each with a lock that the other one wants
  *   empty    a recording of nothing
  *   switches N  a long one, to see how fast it is read
  */
@@ -44,7 +47,7 @@ struct maker {
 	uint32_t next_offset;
 	/* stacks */
 	uint32_t compute, recurse, sync_user, sync_kernel, lock_user, lock_kernel, poll_user,
-		poll_kernel, unlock_user, unlock_kernel, bare_user;
+		poll_kernel, unlock_user, unlock_kernel, bare_user, map_kernel, cond_user;
 };
 
 static void put(struct maker *m, double ms, unsigned cpu, struct event ev)
@@ -152,6 +155,13 @@ static void make_stacks(struct maker *m)
 	snprintf(text, sizeof(text),
 		 "try_to_wake_up wake_up_q futex_wake do_futex __x64_sys_futex %s", enter);
 	m->unlock_kernel = stack(m, m->kernel, text);
+	snprintf(text, sizeof(text),
+		 "__schedule schedule rwsem_down_read_slowpath down_read lock_mm_and_find_vma "
+		 "do_user_addr_fault exc_page_fault asm_exc_page_fault");
+	m->map_kernel = stack(m, m->kernel, text);
+	m->cond_user =
+		stack(m, m->app,
+		      "__futex_abstimed_wait_common pthread_cond_wait feed start_thread clone3");
 	m->bare_user = writer_stack(m->w, &(struct frame){m->bare, 0xbeef}, 1, 1);
 }
 
@@ -265,6 +275,130 @@ static void long_one(struct maker *m, unsigned long n)
 	PUT(t + 1, 0, EV_MARK, .mark = {MARK_END});
 }
 
+/* ---- locks ---- */
+
+enum {
+	SERVER = 300,
+	LW0 = 301, /* to 304 */
+	CHECKPOINTER = 305,
+	FEEDER = 306,
+	COMMIT_LOCK = 0x4040, /* offsets in the app */
+	OTHER_LOCK = 0x4080,
+	QUEUE_READY = 0x40c0,
+	COND_WORD = 40, /* within a condition variable of glibc: where its waiters sleep */
+};
+#define APP_AT 0x555555550000ull
+#define MMAP_LOCK 0xffff888101234570ull
+#define WAIT_PRIVATE 0x80u
+#define COND_WAIT 0x189u /* FUTEX_WAIT_BITSET, private, real-time clock */
+
+static void symbol(struct maker *m, uint32_t module, uint64_t offset, const char *name)
+{
+	symtab_add(m->st, module, offset, &(struct symbol){.name = name}, 1);
+}
+
+static void place(struct maker *m, uint64_t offset)
+{
+	PUT(0, 0, EV_PLACE, .place = {SERVER, APP_AT + offset, PLACE_MODULE, m->app, offset, 0});
+}
+
+/* Goes to sleep on a glibc mutex that `owner` has: lock, count, owner, users, kind. */
+static void mutex(struct maker *m, double ms, unsigned cpu, uint32_t tid, uint64_t lock,
+		  uint32_t owner)
+{
+	PUT(ms, cpu, EV_FUTEX, .futex = {tid, APP_AT + lock, WAIT_PRIVATE, 2, 2, 0, owner, 1, 0});
+	SWITCH(ms, cpu, tid, 0, STATE_INTERRUPTIBLE);
+}
+
+static void wake(struct maker *m, double ms, unsigned cpu, uint32_t tid, uint32_t by, bool release)
+{
+	waking(m, ms, cpu, tid, by, WAKE_TASK | (release ? WAKE_RELEASE : 0),
+	       release ? m->unlock_kernel : 0, release ? m->unlock_user : 0);
+	SWITCH(ms + 0.01, cpu, 0, tid, 0);
+}
+
+static void lock_threads(struct maker *m)
+{
+	static const char *const names[] = {"worker-0", "worker-1", "worker-2", "worker-3"};
+
+	PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
+	THREAD(SERVER, SERVER, STATE_INTERRUPTIBLE, 0, "server");
+	for (uint32_t i = 0; i < 4; i++)
+		THREAD(LW0 + i, SERVER, 0, 0, names[i]);
+	THREAD(CHECKPOINTER, SERVER, 0, 0, "checkpointer");
+	THREAD(FEEDER, SERVER, 0, 0, "feeder");
+	symbol(m, m->app, COMMIT_LOCK, "commit_lock");
+	symbol(m, m->app, OTHER_LOCK, "table_lock");
+	symbol(m, m->app, QUEUE_READY, "queue.ready");
+	place(m, COMMIT_LOCK);
+	place(m, OTHER_LOCK);
+	place(m, QUEUE_READY + COND_WORD);
+}
+
+/* 80 ms in each second nobody can go on: CPU i belongs to worker i, 4 to the checkpointer. */
+static void freeze(struct maker *m, double t)
+{
+	SWITCH(t + 100, 4, CHECKPOINTER, 0, STATE_UNINTERRUPTIBLE | STATE_IOWAIT);
+	for (uint32_t i = 0; i < 4; i++)
+		mutex(m, t + 101 + i, i, LW0 + i, COMMIT_LOCK, CHECKPOINTER);
+	waking(m, t + 184, 0, CHECKPOINTER, 0, WAKE_HARDIRQ, 0, 0);
+	SWITCH(t + 184.01, 4, 0, CHECKPOINTER, 0);
+	PUT(t + 184.02, 4, EV_WAIT, .wait = {CHECKPOINTER, m->sync_kernel, m->sync_user});
+	for (uint32_t i = 0; i < 4; i++) {
+		wake(m, t + 185 + i, i, LW0 + i, i ? LW0 + i - 1 : CHECKPOINTER, true);
+		PUT(t + 185.02 + i, i, EV_WAIT, .wait = {LW0 + i, m->lock_kernel, m->lock_user});
+	}
+}
+
+/* A reader of the address space waits for a writer of it. */
+static void map_wait(struct maker *m, double t)
+{
+	PUT(t + 300, 1, EV_KLOCK,
+	    .klock = {LW0 + 1, MMAP_LOCK, KLOCK_READ, LW0 + 2, KLOCK_MMAP_LOCK, SERVER});
+	SWITCH(t + 300, 1, LW0 + 1, 0, STATE_UNINTERRUPTIBLE);
+	wake(m, t + 302, 1, LW0 + 1, LW0 + 2, false);
+	PUT(t + 302.02, 1, EV_KLOCKED,
+	    .klocked = {LW0 + 1, MMAP_LOCK, KLOCK_READ, LW0 + 2, KLOCK_MMAP_LOCK, SERVER,
+			(uint64_t)(2.02 * MS), 0, m->map_kernel});
+}
+
+/* The feeder waits for room; nobody holds a condition variable. */
+static void cond_wait(struct maker *m, double t)
+{
+	PUT(t + 400, 5, EV_FUTEX,
+	    .futex = {FEEDER, APP_AT + QUEUE_READY + COND_WORD, COND_WAIT, 0, 0, 0, 0, 0, 0});
+	SWITCH(t + 400, 5, FEEDER, 0, STATE_INTERRUPTIBLE);
+	wake(m, t + 700, 5, FEEDER, LW0, true);
+	PUT(t + 700.02, 5, EV_WAIT, .wait = {FEEDER, m->lock_kernel, m->cond_user});
+}
+
+static void locks_story(struct maker *m)
+{
+	lock_threads(m);
+	for (uint32_t i = 0; i < 6; i++)
+		SWITCH(0.5, i, 0, LW0 + i, 0);
+	for (int s = 0; s < 5; s++) {
+		for (int i = 0; i < 10; i++)
+			PUT(1000.0 * s + 100 * i + 50, 0, EV_SAMPLE,
+			    .sample = {LW0, 0, m->compute});
+		freeze(m, 1000.0 * s);
+		for (int i = 0; i < 5; i++)
+			map_wait(m, 1000.0 * s + 10 * i);
+		cond_wait(m, 1000.0 * s);
+	}
+	PUT(5000, 0, EV_MARK, .mark = {MARK_END});
+}
+
+static void deadlock(struct maker *m)
+{
+	lock_threads(m);
+	for (uint32_t i = 0; i < 2; i++)
+		SWITCH(0.5, i, 0, LW0 + i, 0);
+	mutex(m, 100, 0, LW0, OTHER_LOCK, LW0 + 1);
+	mutex(m, 200, 1, LW0 + 1, COMMIT_LOCK, LW0);
+	PUT(2000, 0, EV_MARK, .mark = {MARK_END});
+}
+
 static void facts(struct maker *m)
 {
 	writer_meta(m->w, "host", "golden");
@@ -273,6 +407,7 @@ static void facts(struct maker *m)
 	writer_meta(m->w, "scope", "system");
 	writer_meta(m->w, "cpus", "3");
 	writer_meta(m->w, "freq_hz", "20");
+	writer_meta(m->w, "kernel_locks", "yes");
 	writer_meta(m->w, "command", "./app");
 	writer_meta(m->w, "command", "--port=80");
 }
@@ -282,6 +417,7 @@ static int make(const char *kind, const char *path, unsigned long n)
 	struct writer_opts opts = {.no_sync = true};
 	struct maker maker = {.st = symtab_new()}, *m = &maker;
 	bool torn = !strcmp(kind, "torn"), empty = !strcmp(kind, "empty");
+	bool locks = !strcmp(kind, "locks"), stuck = !strcmp(kind, "deadlock");
 	int rc = writer_open(path, &opts, &m->w);
 
 	if (rc)
@@ -290,12 +426,16 @@ static int make(const char *kind, const char *path, unsigned long n)
 	make_stacks(m);
 	if (n) {
 		long_one(m, n);
+	} else if (locks) {
+		locks_story(m);
+	} else if (stuck) {
+		deadlock(m);
 	} else if (!empty) {
 		threads(m);
 		for (int s = 0; s < 10; s++)
 			second(m, s, !strcmp(kind, "lost"));
 	}
-	if (!torn && !n)
+	if (!torn && !n && !locks && !stuck)
 		PUT(10000, 0, EV_MARK, .mark = {MARK_END});
 	write_events(m);
 	if (!torn && strcmp(kind, "nosyms"))

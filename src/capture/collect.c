@@ -206,6 +206,7 @@ void collector_begin(struct collector *c, uint64_t ts)
 	struct map loaded = {0};
 
 	put(c, &ev);
+	writer_meta(c->w, "kernel_locks", c->e->kernel_locks ? "yes" : "no");
 	/* Born between the first look and arming; gone ones are no error now. */
 	(void)find_all(c);
 	for (size_t i = 0; i < c->found.n; i++) {
@@ -292,6 +293,41 @@ static void on_futex(struct collector *c, const struct record *rec)
 
 	if (places_ask(c->places, r->pid, r->addr, rec->ts, &place.place))
 		put(c, &place);
+	put(c, &ev);
+}
+
+static void on_klock(struct collector *c, const struct record *rec)
+{
+	const struct pr_klock *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_KLOCK,
+			   .cpu = rec->cpu,
+			   .klock = {.tid = r->tid,
+				     .addr = r->addr,
+				     .flags = r->flags,
+				     .owner = r->owner,
+				     .what = r->what,
+				     .of = r->of}};
+
+	put(c, &ev);
+}
+
+static void on_klocked(struct collector *c, const struct record *rec)
+{
+	const struct pr_klock *r = rec->data;
+	struct event ev = {.ts = rec->ts,
+			   .kind = EV_KLOCKED,
+			   .cpu = rec->cpu,
+			   .klocked = {.tid = r->tid,
+				       .addr = r->addr,
+				       .flags = r->flags,
+				       .owner = r->owner,
+				       .what = r->what,
+				       .of = r->of,
+				       .took_ns = r->took_ns,
+				       .failed = r->failed != 0,
+				       .kstack = stacks_kernel(c->stacks, r->kstack)}};
+
 	put(c, &ev);
 }
 
@@ -458,6 +494,12 @@ static void on_probe(struct collector *c, const struct record *rec)
 	case PR_FUTEX:
 		on_futex(c, rec);
 		break;
+	case PR_KLOCK:
+		on_klock(c, rec);
+		break;
+	case PR_KLOCKED:
+		on_klocked(c, rec);
+		break;
 	case PR_SAMPLE:
 		on_sample(c, rec);
 		break;
@@ -564,10 +606,11 @@ void collector_settle(struct collector *c)
 /* ---- losses ---- */
 
 static const uint8_t event_of[PR_KINDS] = {
-	[PR_SWITCH] = EV_SWITCH, [PR_WAKING] = EV_WAKING, [PR_WAKING_LONG] = EV_WAKING,
-	[PR_SAMPLE] = EV_SAMPLE, [PR_WAIT] = EV_WAIT,	  [PR_FORK] = EV_FORK,
-	[PR_EXEC] = EV_EXEC,	 [PR_EXIT] = EV_EXIT,	  [PR_RENAME] = EV_RENAME,
-	[PR_JOIN] = EV_THREAD,	 [PR_LEAVE] = EV_LEAVE,	  [PR_FUTEX] = EV_FUTEX,
+	[PR_SWITCH] = EV_SWITCH, [PR_WAKING] = EV_WAKING,   [PR_WAKING_LONG] = EV_WAKING,
+	[PR_SAMPLE] = EV_SAMPLE, [PR_WAIT] = EV_WAIT,	    [PR_FORK] = EV_FORK,
+	[PR_EXEC] = EV_EXEC,	 [PR_EXIT] = EV_EXIT,	    [PR_RENAME] = EV_RENAME,
+	[PR_JOIN] = EV_THREAD,	 [PR_LEAVE] = EV_LEAVE,	    [PR_FUTEX] = EV_FUTEX,
+	[PR_KLOCK] = EV_KLOCK,	 [PR_KLOCKED] = EV_KLOCKED,
 };
 
 static void tell_loss(struct collector *c, uint32_t cause, uint32_t kind, uint64_t now,
@@ -598,6 +641,7 @@ void collector_losses(struct collector *c, uint64_t late)
 	tell_loss(c, LOSS_SIDEBAND, 0, now.sideband, &c->told.sideband);
 	tell_loss(c, LOSS_RECURSION, 0, now.recursion, &c->told.recursion);
 	tell_loss(c, LOSS_HINT, 0, now.no_hint, &c->told.no_hint);
+	tell_loss(c, LOSS_KLOCK, 0, now.no_klock, &c->told.no_klock);
 	tell_loss(c, LOSS_STACK_READ, 0, now.no_stack, &c->told.no_stack);
 	tell_loss(c, LOSS_STACK_GONE, 0, stacks_gone(c->stacks), &c->told_gone);
 	tell_loss(c, LOSS_LATE, 0, late, &c->told_late);

@@ -24,6 +24,7 @@ struct engine_losses {
 	uint64_t sideband;
 	uint64_t recursion;
 	uint64_t no_hint;
+	uint64_t no_klock;
 	uint64_t no_stack;
 };
 
@@ -66,6 +67,7 @@ struct engine {
 	const struct engine_ops *ops;
 	struct source **sources;
 	size_t n_sources;
+	bool kernel_locks; /* the kernel tells of contention */
 };
 
 extern const struct engine_ops engine_bpf;

@@ -180,6 +180,11 @@ static int choose_programs(struct bpf_engine *b, const struct plan *plan)
 	bpf_program__set_autoload(s->progs.thaw_exec, true);
 	bpf_program__set_autoload(s->progs.thaw_exit, true);
 	bpf_program__set_autoload(s->progs.thaw_rename, true);
+	if (has_tracepoint(btf, "contention_begin")) {
+		bpf_program__set_autoload(s->progs.thaw_contention_begin, true);
+		bpf_program__set_autoload(s->progs.thaw_contention_end, true);
+		b->base.kernel_locks = true;
+	}
 	/* Walking by tables takes bpf_loop() (5.17). */
 	s->rodata->unwind_tables =
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
@@ -545,6 +550,7 @@ static void bpf_losses(struct engine *e, struct engine_losses *ret)
 		for (int k = 0; k < RING_KINDS; k++)
 			ret->by_kind[k] += __atomic_load_n(&r->lost[k], __ATOMIC_RELAXED);
 		ret->no_hint += __atomic_load_n(&r->no_hint, __ATOMIC_RELAXED);
+		ret->no_klock += __atomic_load_n(&r->no_klock, __ATOMIC_RELAXED);
 		ret->no_stack += __atomic_load_n(&r->no_stack, __ATOMIC_RELAXED);
 	}
 	for (size_t i = b->n_rings; i < e->n_sources; i++)

@@ -16,6 +16,7 @@
  * bytes or more gets it, since 6.13, in memory of another page, and pays 40 ns each time.
  */
 #include "probe/lib/futex.bpf.h"
+#include "probe/lib/klock.bpf.h"
 #include "probe/lib/stack.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -66,6 +67,31 @@ static __always_inline void switched_out(__u32 tid, __u32 state, __u64 ts)
 	h->off_ts = waits(state) ? ts : 0;
 }
 
+/* The current thread goes to sleep while it wants a lock. */
+static __noinline int emit_klock(struct task_struct *t, struct ring_head *r, __u64 ts)
+{
+	struct klock_hint *k = klock_of(t->pid);
+	struct pr_klock *rec;
+	struct emit e;
+
+	if (!k->addr || k->tid != (__u32)t->pid)
+		return 0;
+	rec = emit_begin(&e, r, PR_KLOCK, PR_KLOCK_SHORT, ts);
+	if (!rec)
+		return 0;
+	rec->tid = t->pid;
+	rec->pid = t->tgid;
+	rec->addr = k->addr;
+	rec->flags = k->flags;
+	/* Now, not when it first tried: the lock may have changed hands since. */
+	rec->owner = klock_owner(k->addr, k->flags);
+	rec->what = k->what;
+	rec->of = k->of;
+	rec->failed = 0;
+	emit_end(&e);
+	return 0;
+}
+
 /* What the thread that goes to sleep does: SWITCH.call, and a record before that of the switch. */
 static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
 				     __u64 ts)
@@ -75,6 +101,8 @@ static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head 
 	__u32 call = call_of(prev, &regs);
 
 	h->futex = 0;
+	if (h->klock)
+		emit_klock(prev, r, ts);
 	/* Within such a call, page faults sleep in other states. */
 	if (regs && (state & STATE_INTERRUPTIBLE) && is_futex_wait(call))
 		emit_futex(prev, r, h, (call & CALL_NR) - 1, ts);

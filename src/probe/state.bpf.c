@@ -20,6 +20,7 @@ __u32 armed = 0;
 __u32 epoch = 0;
 __u64 tid_bits[TID_WORDS];
 struct hint hints[HINT_SLOTS];
+struct klock_hint klocks[HINT_SLOTS];
 
 const volatile __u32 rows_mask = 63, blocks_mask = 63, mappings_mask = 63, procs_mask = 63;
 const volatile bool unwind_tables = false;

@@ -24,8 +24,10 @@ enum pr_kind {
 	PR_LEAVE,
 	PR_LOST,
 	PR_FUTEX, /* before the PR_SWITCH with which the thread goes to sleep */
-	PR_COPY,  /* a user stack to be walked by the collector: the tables were not ready */
-	PR_TEST,  /* of the tests' own programs */
+	PR_KLOCK, /* the same */
+	PR_KLOCKED,
+	PR_COPY, /* a user stack to be walked by the collector: the tables were not ready */
+	PR_TEST, /* of the tests' own programs */
 	PR_KINDS,
 };
 
@@ -65,6 +67,20 @@ struct pr_futex {
 	__u32 word[5];
 	__u32 pad;
 };
+
+/* A lock of the kernel: slept on (PR_KLOCK, up to took_ns), or got or given up (PR_KLOCKED). */
+struct pr_klock {
+	struct pr_hdr h;
+	__u32 tid, pid;
+	__u64 addr;
+	__u32 flags, owner; /* as in event.def */
+	__u64 of;
+	__u32 what;
+	__u32 failed;
+	__u64 took_ns;
+	__u64 kstack;
+};
+#define PR_KLOCK_SHORT 56
 
 struct pr_sample {
 	struct pr_hdr h;
@@ -125,9 +141,18 @@ struct hint {
 	__u32 tid;
 	__u8 want_user; /* without sched_exit_tp: take the user stack at the next syscall exit */
 	__u8 futex_shared;
-	__u8 pad[2];
+	__u8 klock; /* its slot among the klocks may be in use */
+	__u8 pad;
 	__u64 off_ts; /* when it began to wait; 0: it does not wait */
 	__u64 futex;  /* the address of the futex that it sleeps on; 0: none */
+};
+
+/* A lock of the kernel that a thread wants and does not have, by the low bits of its tid. */
+struct klock_hint {
+	__u64 addr; /* 0: none */
+	__u64 ts;   /* when it first tried */
+	__u64 of;
+	__u32 tid, flags, owner, what;
 };
 
 /* Per CPU: the ids of the stacks that this CPU has sent lately. */

@@ -33,6 +33,7 @@
 #define RING_SLACK 65536u /* no record is longer */
 #define RING_TRIES 8
 #define RING_KINDS 32
+#define RING_SPINS 8
 #define RING_FULL (~0ull)      /* no room */
 #define RING_CONTENDED (~1ull) /* interrupted more than RING_TRIES times in a row */
 
@@ -53,6 +54,14 @@ struct ring_head {
 	__u64 no_hint;
 	__u64 no_stack;
 	__u64 preempt_addr;
+	__u64 no_klock; /* contended kernel locks for which there was no slot */
+	__u64 klocks;	/* of those recorded: every so many gets a stack */
+	__u64 spinning; /* how many of the slots are in use */
+	struct ring_spin {
+		__u64 addr; /* of the lock that this CPU spins for; 0: free */
+		__u64 ts;
+		__u32 flags, tid;
+	} spins[RING_SPINS]; /* an interrupt may spin while its thread does */
 };
 
 #ifdef __bpf__

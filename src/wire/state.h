@@ -77,6 +77,7 @@ enum klock_flag {
 	KLOCK_RT = 8,
 	KLOCK_PERCPU = 16,
 	KLOCK_MUTEX = 32,
+	KLOCK_IN_INTERRUPT = 0x100, /* ours: an interrupt wanted it, not the thread that it met */
 };
 
 /* What a kernel lock belongs to, as far as it can be told from its address. */

@@ -37,12 +37,19 @@ static const struct {
 	const char *name;
 	unsigned min, max; /* instructions after translation */
 } sizes[] = {
-	{"thaw_switch", 150, 1500},	  {"thaw_switch_3", 150, 1500},
-	{"thaw_waking", 250, 4000},	  {"thaw_sched_exit", 200, 4000},
-	{"thaw_sys_exit", 120, 3000},	  {"thaw_sample", 250, 4000},
-	{"thaw_fork", 80, 1000},	  {"thaw_exec", 70, 1000},
-	{"thaw_exit", 60, 1000},	  {"thaw_rename", 60, 1000},
+	{"thaw_switch", 150, 1500},
+	{"thaw_switch_3", 150, 1500},
+	{"thaw_waking", 250, 4000},
+	{"thaw_sched_exit", 200, 4000},
+	{"thaw_sys_exit", 120, 3000},
+	{"thaw_sample", 250, 4000},
+	{"thaw_fork", 80, 1000},
+	{"thaw_exec", 70, 1000},
+	{"thaw_exit", 60, 1000},
+	{"thaw_rename", 60, 1000},
 	{"thaw_cgroup_attach", 80, 1500},
+	{"thaw_contention_begin", 150, 2000},
+	{"thaw_contention_end", 150, 3000},
 };
 
 static int failures;

@@ -35,8 +35,32 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+/* As far as their places matter; what is in them is read by hand. */
+struct raw_spinlock {
+	int raw_lock;
+};
+
+struct atomic_word {
+	long counter;
+};
+
+struct mutex {
+	struct atomic_word owner;
+};
+
+struct rw_semaphore {
+	struct atomic_word count;
+	struct atomic_word owner;
+};
+
+struct rt_mutex_base {
+	struct task_struct *owner;
+};
+
 struct rq {
 	unsigned int nr_running;
+	struct raw_spinlock __lock;
+	int cpu;
 };
 
 struct cfs_rq {
@@ -49,11 +73,24 @@ struct sched_entity {
 
 struct mm_struct {
 	unsigned long start_stack;
+	struct rw_semaphore mmap_lock;
+};
+
+struct address_space {
+	struct inode *host;
 };
 
 struct inode {
 	unsigned short i_mode;
 	unsigned int i_flags;
+	unsigned long i_ino;
+	struct rw_semaphore i_rwsem;
+	struct address_space *i_mapping;
+	struct address_space i_data;
+};
+
+struct sighand_struct {
+	struct raw_spinlock siglock;
 };
 
 struct file {
@@ -99,6 +136,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct mm_struct *mm;
 	struct files_struct *files;
+	struct sighand_struct *sighand;
 	struct thread_info thread_info; /* x86: CONFIG_THREAD_INFO_IN_TASK */
 	struct thread_struct thread;
 	struct pid *thread_pid;

@@ -158,8 +158,10 @@ static void test_wrap(void **state)
 	FILE *out = open_memstream(&text, &len);
 
 	words_wrap(out, "one two", 0, 0, 80);
-	words_wrap(out, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-			"aa bbb c", 0, 0, 80);
+	words_wrap(out,
+		   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		   "aa bbb c",
+		   0, 0, 80);
 	fclose(out);
 	assert_string_equal(text,
 			    "one two\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

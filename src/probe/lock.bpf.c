@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Contended locks of the kernel: who wanted which, how long until it was got. The tracepoints
+ * (5.19, 16edd9b511a1 "locking: Add lock contention tracepoints") fire on the slow paths only; a
+ * lock that is free costs nothing.
+ *
+ * A mutex may begin several times before it ends once (it spins, sleeps, spins): the first begin
+ * counts, and the flags of all. A thread sleeps for one lock at a time, so what it wants is kept by
+ * thread; spinning happens with preemption off and nests (an interrupt spins on top of a thread),
+ * so it is kept by CPU. One record is made at the end, and one before each sleep (sched.bpf.c).
+ *
+ * These run in any context, with the lock held at the end and interrupts off, perhaps: nothing here
+ * may fault, wait, or take a lock of its own.
+ */
+#include "probe/lib/compat.bpf.h"
+#include "probe/lib/klock.bpf.h"
+#include "probe/lib/stack.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Of the short ones, every so many has its stack taken: to know at least who they are. */
+#define STACK_EVERY 64
+
+static __always_inline void spin_begin(struct ring_head *r, __u64 lock, __u32 flags, __u32 tid)
+{
+	__u64 i = r->spinning;
+
+	r->spinning = i + 1;
+	if (i >= RING_SPINS) {
+		r->no_klock++;
+		return;
+	}
+	r->spins[i].tid = tid;
+	r->spins[i].flags = flags;
+	r->spins[i].ts = bpf_ktime_get_ns();
+	r->spins[i].addr = lock;
+}
+
+static __always_inline void sleep_begin(struct ring_head *r, struct task_struct *me, __u64 lock,
+					__u32 flags)
+{
+	__u32 tid = me->pid;
+	struct klock_hint *k = klock_of(tid);
+	__u64 of;
+
+	if (k->addr == lock && k->tid == tid) {
+		k->flags |= flags;
+		return;
+	}
+	if (k->addr && k->tid != tid)
+		r->no_klock++;
+	k->addr = 0;
+	k->what = klock_what(me, lock, flags, &of);
+	k->of = of;
+	k->tid = tid;
+	k->flags = flags;
+	k->owner = klock_owner(lock, flags);
+	k->ts = bpf_ktime_get_ns();
+	k->addr = lock;
+	hint_of(tid)->klock = 1;
+}
+
+SEC("?tp_btf/contention_begin")
+int BPF_PROG(thaw_contention_begin, void *lock, unsigned int flags)
+{
+	struct task_struct *me;
+	struct ring_head *r;
+
+	if (!armed)
+		return 0;
+	me = bpf_get_current_task_btf();
+	if (!in_scope(me->pid))
+		return 0;
+	r = ring_mine();
+	if (!r)
+		return 0;
+	if (klock_spins(flags)) {
+		if (wake_context(r) != WAKE_TASK)
+			flags |= KLOCK_IN_INTERRUPT;
+		spin_begin(r, (__u64)lock, flags, me->pid);
+	} else {
+		sleep_begin(r, me, (__u64)lock, flags);
+	}
+	return 0;
+}
+
+static __always_inline void fill(struct pr_klock *rec, const struct klock_hint *k, __u32 pid,
+				 __u64 took, int ret, __u64 kstack)
+{
+	rec->tid = k->tid;
+	rec->pid = pid;
+	rec->addr = k->addr;
+	rec->flags = k->flags;
+	rec->owner = k->owner;
+	rec->what = k->what;
+	rec->of = k->of;
+	rec->failed = ret < 0;
+	rec->took_ns = took;
+	rec->kstack = kstack;
+}
+
+static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct klock_hint *k,
+				   int ret)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	__u64 ts = bpf_ktime_get_ns(), took = ts - k->ts, kstack = 0;
+	struct pr_klock *rec;
+	struct emit e;
+
+	if (took >= min_wait_ns || !(r->klocks++ % STACK_EVERY)) {
+		__u32 area = 0;
+		struct scratch *s = scratch_get(r, &area);
+
+		if (s)
+			kstack = stack_kernel(ctx, r, s, ts);
+		scratch_put(r);
+	}
+	rec = emit_begin(&e, r, PR_KLOCKED, sizeof(*rec), ts);
+	if (rec) {
+		fill(rec, k, me->tgid, took, ret, kstack);
+		emit_end(&e);
+	}
+	return 0;
+}
+
+/* The innermost that matches; those above it were begun on another CPU or never ended. */
+static __always_inline bool spin_end(struct ring_head *r, __u64 lock, struct klock_hint *ret)
+{
+	for (int i = RING_SPINS - 1; i >= 0; i--) {
+		struct ring_spin *s = &r->spins[i];
+
+		if (r->spinning <= (__u64)i || s->addr != lock)
+			continue;
+		ret->addr = lock;
+		ret->ts = s->ts;
+		ret->flags = s->flags;
+		ret->tid = s->tid;
+		ret->owner = 0;
+		r->spinning = i;
+		return true;
+	}
+	return false;
+}
+
+SEC("?tp_btf/contention_end")
+int BPF_PROG(thaw_contention_end, void *lock, int ret)
+{
+	struct task_struct *me;
+	struct klock_hint *k, spun = {};
+	struct ring_head *r;
+	__u32 tid;
+
+	if (!armed)
+		return 0;
+	r = ring_mine();
+	if (!r)
+		return 0;
+	me = bpf_get_current_task_btf();
+	tid = me->pid;
+	if (r->spinning && spin_end(r, (__u64)lock, &spun)) {
+		spun.what = klock_what(me, (__u64)lock, spun.flags, &spun.of);
+		emit_klocked(ctx, r, &spun, ret);
+		return 0;
+	}
+	k = klock_of(tid);
+	if (k->addr != (__u64)lock || k->tid != tid)
+		return 0;
+	emit_klocked(ctx, r, k, ret);
+	k->addr = 0;
+	hint_of(tid)->klock = 0;
+	return 0;
+}

@@ -67,7 +67,7 @@ static void decide_kind(struct lock *l, const struct votes *v)
 		decided(l, vote, EVIDENCE_USTACK);
 	else if (l->families & FAMILY_ROBUST && l->families != FAMILY_ALL)
 		decided(l, LOCK_ROBUST_MUTEX, EVIDENCE_FUTEX);
-	else if (l->families & FAMILY_ZERO && l->realtime)
+	else if (l->families == FAMILY_SIGNAL && l->realtime && l->was_zero)
 		decided(l, l->like_sem ? LOCK_SEMAPHORE : LOCK_CONDVAR, EVIDENCE_FUTEX);
 	else
 		decided(l, LOCK_FUTEX, EVIDENCE_FUTEX);

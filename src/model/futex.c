@@ -13,9 +13,10 @@
  *            sleep on wrphase while it is 3, writers on writers_futex while it is 3 or on wrphase
  *            while it is 2. An rwlock is aligned to 8 bytes, which tells the two words apart.
  *   join     the tid in the thread's own descriptor, which the kernel clears; a shared futex
- *   cond     a word that is 0; so with semaphores: { value, waiters +4, private +8, pad }
- *   barrier  the number of the round
- * musl: mutexes but the normal ones have the owner's tid in the word slept on, as robust ones.
+ *   cond     a word that is 0 (from 2.41 on a count), by FUTEX_WAIT_BITSET with the real-time
+ * clock; so with semaphores: { value 0, waiters +4, private +8, pad } barrier  the number of the
+ * round musl: mutexes but the normal ones have the owner's tid in the word slept on, as robust
+ * ones.
  *
  * One word proves nothing: memory is reused, and a tid is a small number. So an owner counts only
  * if it is a live thread of the same process, is not the waiter, and what is around it has the
@@ -146,6 +147,11 @@ static struct reading read_three(const struct context *c)
 	return r;
 }
 
+static bool glibc_signal(const struct ev_futex *e)
+{
+	return (e->op & FUTEX_OP_CMD) == CMD_WAIT_BITSET && (e->op & OP_REALTIME);
+}
+
 static struct reading read_futex(const struct context *c)
 {
 	const struct ev_futex *e = c->e;
@@ -159,8 +165,8 @@ static struct reading read_futex(const struct context *c)
 	}
 	if (cmd == CMD_LOCK_PI || cmd == CMD_LOCK_PI2)
 		return read_pi(c);
-	if (cmd == CMD_WAIT_REQUEUE_PI || !e->val) {
-		plain.families |= FAMILY_ZERO;
+	if (cmd == CMD_WAIT_REQUEUE_PI || (glibc_signal(e) && !e->val)) {
+		plain.families = FAMILY_SIGNAL;
 		return plain;
 	}
 	if (e->val & WAITERS)
@@ -173,10 +179,17 @@ static struct reading read_futex(const struct context *c)
 		plain.tid = ends->tid;
 		return plain;
 	}
-	if (e->val == 2)
-		return read_two(c);
-	if (e->val == 3)
-		return read_three(c);
+	if (e->val == 2 || e->val == 3) {
+		plain = e->val == 2 ? read_two(c) : read_three(c);
+		if (glibc_signal(e) && !plain.strong)
+			plain.families |= FAMILY_SIGNAL;
+	} else if (c->shared && e->val == e->word) {
+		plain.families |= FAMILY_JOIN;
+	} else if (glibc_signal(e)) {
+		plain.families = FAMILY_SIGNAL;
+	} else if (!e->val) {
+		plain.families |= FAMILY_SIGNAL;
+	}
 	return plain;
 }
 
@@ -203,11 +216,11 @@ static void note_forms(struct lock *lock, const struct ev_futex *e, bool fresh)
 {
 	uint32_t cmd = e->op & FUTEX_OP_CMD;
 	bool sem = !e->val && e->word1 && e->word1 <= USERS_MAX && !(e->word2 & ~128u) && !e->word3;
-	bool glibc_wait = cmd == CMD_WAIT_BITSET && (e->op & OP_REALTIME);
 
 	lock->was_two = (fresh || lock->was_two) && e->val == 2;
+	lock->was_zero = (fresh || lock->was_zero) && !e->val;
 	lock->plain_wait = (fresh || lock->plain_wait) && cmd == CMD_WAIT;
-	lock->realtime = (fresh || lock->realtime) && glibc_wait;
+	lock->realtime = (fresh || lock->realtime) && glibc_signal(e);
 	lock->like_sem = (fresh || lock->like_sem) && sem;
 }
 

@@ -21,7 +21,7 @@ enum family {
 	FAMILY_PI = 2,
 	FAMILY_ROBUST = 4,
 	FAMILY_RWLOCK = 8,
-	FAMILY_ZERO = 16, /* waits for a word to leave zero: condition variables, semaphores */
+	FAMILY_SIGNAL = 16, /* condition variables and semaphores, as glibc sleeps on them */
 	FAMILY_JOIN = 32,
 	FAMILY_OTHER = 64,
 	FAMILY_ALL = 127,
@@ -39,6 +39,7 @@ struct lock {
 	bool strong;	  /* of `families`: proven by more than one word */
 	bool kernel;
 	bool was_two;	 /* every sleep expected the word to be 2, as mutexes of many makes do */
+	bool was_zero;	 /* or 0, as condition variables and semaphores of glibc do */
 	bool plain_wait; /* every sleep was by FUTEX_WAIT, as glibc does for mutexes alone */
 	bool realtime;	 /* every sleep was as glibc's condition variables and semaphores do */
 	bool like_sem;	 /* every sleep had what follows the value of a glibc semaphore */

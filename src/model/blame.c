@@ -162,8 +162,8 @@ static void find_place(struct rows *t, size_t i)
 	else if (r->doing == INTERVAL_RUNNING)
 		at = where_of_votes(s, t->best_charge.v[i] * 2, r->total);
 	if (!at.kstack && !at.ustack && r->doing != INTERVAL_LOST) {
-		uint32_t i = chain_hold(&m->chain, c->lock, c->culprit + 1);
-		const struct hold *h = &m->chain.holds.v[i];
+		uint32_t hold = chain_hold(&m->chain, c->lock, c->culprit + 1);
+		const struct hold *h = &m->chain.holds.v[hold];
 
 		at = (struct where){HELD_BY_RELEASE, h->release_kstack, h->release_ustack};
 	}

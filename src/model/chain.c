@@ -54,6 +54,16 @@ void chain_seen(struct model *m, uint32_t lock, uint64_t ts, enum seen_what what
 					       .what = (uint8_t)what});
 }
 
+void chain_released(struct model *m, uint32_t lock, uint64_t ts, struct thread *th,
+		    struct thread *next)
+{
+	struct chain *c = &m->chain;
+
+	chain_seen(m, lock, ts, SEEN_RELEASED, th);
+	c->seen.v[c->seen.n - 1].next = next->index + 1;
+	next->watched = true;
+}
+
 uint32_t chain_hold(struct chain *c, uint32_t lock, uint32_t holder)
 {
 	bool fresh;

@@ -33,6 +33,7 @@ struct seen {
 	uint64_t ts;
 	uint32_t lock;	 /* index */
 	uint32_t thread; /* index + 1; 0: nobody */
+	uint32_t next;	 /* RELEASED: who was woken to take it, index + 1 */
 	uint8_t what;
 };
 
@@ -125,6 +126,8 @@ void chain_done(struct chain *c);
 
 void chain_seen(struct model *m, uint32_t lock, uint64_t ts, enum seen_what what,
 		struct thread *th);
+void chain_released(struct model *m, uint32_t lock, uint64_t ts, struct thread *th,
+		    struct thread *next);
 /* Where it let go, when its stacks were taken. */
 void chain_release_stack(struct chain *c, uint32_t lock, const struct thread *th, uint32_t kstack,
 			 uint32_t ustack);

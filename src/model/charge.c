@@ -3,13 +3,13 @@
  * The notes of chain.h, charged.
  *
  * Who holds a lock between two moments at which something was seen of it:
- *   it had a holder, and the same one is seen again, or lets go       that one
- *   it had a holder, and then somebody gets it                        that holder, until then
- *   it was let go, or nobody was seen to have it                      who is seen to have it next:
- *                                                                     it got it somewhere in
- * between it had a holder, and another is seen without a word in between    not known nothing more
- * is seen                                              who had it; else not known A thread does not
- * wait for itself: then it is not known either.
+ *   - it had a holder, and the same one is seen again, or lets go: that one;
+ *   - it had a holder, and then somebody gets it: that holder, until then;
+ *   - it was let go, or nobody was seen to have it: who is seen to have it next, and got it
+ *     somewhere in between;
+ *   - it had a holder, and another one is seen without a word in between: not known;
+ *   - nothing more is seen: who had it, or was woken to take it; else not known.
+ * A thread does not wait for itself: then it is not known either.
  */
 #include "model/chain.h"
 #include "model/model.h"
@@ -258,7 +258,9 @@ static uint32_t holder_between(const struct seen *a, const struct seen *b)
 			return a->thread;
 		return 0;
 	}
-	return b && b->what != SEEN_TAKEN ? b->thread : 0;
+	if (b)
+		return b->what != SEEN_TAKEN ? b->thread : 0;
+	return a ? a->next : 0;
 }
 
 /* One piece in which the holder did not change. */

@@ -156,7 +156,7 @@ void locks_waking(struct model *m, const struct ev_waking *w, uint64_t ts)
 	lock->last_wake = ts;
 	if (lock->kernel || waker == wakee || !(lock->families & FAMILY_HELD))
 		return;
-	chain_seen(m, index - 1, ts, SEEN_RELEASED, waker);
+	chain_released(m, index - 1, ts, waker, wakee);
 	if (w->kstack || w->ustack)
 		chain_release_stack(&m->chain, index - 1, waker, w->kstack, w->ustack);
 }

@@ -28,10 +28,11 @@ enum {
 		EV((ts), cpu, EV_SWITCH, .switch_ = {tid, 0, STATE_INTERRUPTIBLE, 202 + 1});       \
 	} while (0)
 
-/* It is let go by another one, who is in a call on that futex, and runs again at once. */
+/* It is let go by another one, on the CPU of its number, in a call on that futex; it runs at once.
+ */
 #define LET_GO(ts, cpu, tid, by)                                                                   \
 	do {                                                                                       \
-		EV((ts), 7, EV_WAKING, .waking = {tid, by, WAKE_TASK | WAKE_RELEASE, 0, 0});       \
+		EV((ts), by, EV_WAKING, .waking = {tid, by, WAKE_TASK | WAKE_RELEASE, 0, 0});      \
 		SWITCH((ts), cpu, 0, tid, 0);                                                      \
 	} while (0)
 

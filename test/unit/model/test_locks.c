@@ -5,7 +5,7 @@
 #define S STATE_INTERRUPTIBLE
 #define ADDR 0x55d0c0de0040ull
 
-/* Threads 1 (leader), 2 and 3 of process 1; 2 is on CPU 0, 3 on CPU 1. */
+/* Threads 1 (leader), 2 and 3 of process 1; each on the CPU of its number. */
 static void begin(struct feed *f)
 {
 	feed_init_names(f);
@@ -13,8 +13,8 @@ static void begin(struct feed *f)
 	PEER(1, 1, "main");
 	PEER(1, 2, "waiter");
 	PEER(1, 3, "holder");
-	SWITCH(2, 0, 0, 2, 0);
-	SWITCH(2, 1, 0, 3, 0);
+	SWITCH(2, 2, 0, 2, 0);
+	SWITCH(2, 3, 0, 3, 0);
 }
 
 static struct summary *end(struct feed *f, uint64_t ts)
@@ -38,8 +38,8 @@ static void one_wait(const char *kind, uint32_t holder, uint64_t addr, uint32_t 
 	struct summary *s;
 
 	begin(f);
-	SLEEP_ON(100, 0, 2, addr, op, words[0], words[1], words[2], words[3], words[4], words[5]);
-	LET_GO(200, 0, 2, 3);
+	SLEEP_ON(100, 2, 2, addr, op, words[0], words[1], words[2], words[3], words[4], words[5]);
+	LET_GO(200, 2, 2, 3);
 	s = end(f, 300);
 	assert_int_equal(s->locks.n, 1);
 	check_lock(lock_at(s, want_addr, 1), kind, 1, 100, holder, 100);
@@ -92,9 +92,9 @@ static void test_pi_owner_unknown(void **state)
 	struct summary *s;
 
 	begin(f);
-	SLEEP_ON(100, 0, 2, ADDR, OP_LOCK_PI, 0, 4711 | 0x80000000u, 0, 4711, 1, 0x20);
-	WAKING(200, 1, 2, 3); /* in no call on this futex */
-	SWITCH(200, 0, 0, 2, 0);
+	SLEEP_ON(100, 2, 2, ADDR, OP_LOCK_PI, 0, 4711 | 0x80000000u, 0, 4711, 1, 0x20);
+	WAKING(200, 3, 2, 3); /* in no call on this futex */
+	SWITCH(200, 2, 0, 2, 0);
 	s = end(f, 300);
 	check_lock(lock_at(s, ADDR, 1), "pi_mutex", 1, 100, 0, 0);
 	assert_int_equal(s->blame.unknown, 100);
@@ -109,13 +109,13 @@ static void test_other_process(void **state)
 
 	begin(f);
 	EV(3, 0, EV_THREAD, .thread = {50, 50, 0, 0, "other", 0});
-	SLEEP_ON(100, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(50, 1, 0));
-	WAKING(200, 1, 2, 3);
-	SWITCH(200, 0, 0, 2, 0);
+	SLEEP_ON(100, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(50, 1, 0));
+	WAKING(200, 3, 2, 3);
+	SWITCH(200, 2, 0, 2, 0);
 	/* and the same in memory that processes share */
-	SLEEP_ON(210, 0, 2, ADDR + 64, OP_WAIT_SHARED, MUTEX_WORDS(50, 1, 0x80));
-	WAKING(220, 1, 2, 3);
-	SWITCH(220, 0, 0, 2, 0);
+	SLEEP_ON(210, 2, 2, ADDR + 64, OP_WAIT_SHARED, MUTEX_WORDS(50, 1, 0x80));
+	WAKING(220, 3, 2, 3);
+	SWITCH(220, 2, 0, 2, 0);
 	s = end(f, 300);
 	check_lock(lock_at(s, ADDR, 1), "futex", 1, 100, 0, 0);
 	check_lock(lock_at(s, ADDR + 64, 1), "mutex", 1, 10, 50, 10);
@@ -134,9 +134,9 @@ static void test_namespace(void **state)
 	EV(1, 0, EV_THREAD, .thread = {1003, 1001, 0, 0, "holder", 13});
 	EV(1, 0, EV_THREAD, .thread = {13, 1001, 0, 0, "decoy", 99});
 	EV(1, 0, EV_THREAD, .thread = {2013, 2001, 0, 0, "elsewhere", 13});
-	SWITCH(2, 0, 0, 1002, 0);
-	SLEEP_ON(100, 0, 1002, ADDR, OP_WAIT, MUTEX_WORDS(13, 1, 0));
-	LET_GO(200, 0, 1002, 1003);
+	SWITCH(2, 2, 0, 1002, 0);
+	SLEEP_ON(100, 2, 1002, ADDR, OP_WAIT, MUTEX_WORDS(13, 1, 0));
+	LET_GO(200, 2, 1002, 1003);
 	s = end(f, 300);
 	check_lock(lock_at(s, ADDR, 1), "mutex", 1, 100, 1003, 100);
 	finish(f, s);
@@ -149,15 +149,15 @@ static void test_tid_reused(void **state)
 	struct summary *s;
 
 	begin(f);
-	SLEEP_ON(100, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-	EV(110, 1, EV_EXIT, .exit = {3, 0}); /* it ends with the mutex locked */
-	SWITCH(120, 1, 3, 0, STATE_GONE);
-	EV(130, 1, EV_FORK, .fork = {3, 77, 1, "stranger", 0});
+	SLEEP_ON(100, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	EV(110, 3, EV_EXIT, .exit = {3, 0}); /* it ends with the mutex locked */
+	SWITCH(120, 3, 3, 0, STATE_GONE);
+	EV(130, 3, EV_FORK, .fork = {3, 77, 1, "stranger", 0});
 	WAKING(200, 1, 2, 1);
-	SWITCH(200, 0, 0, 2, 0);
-	SLEEP_ON(300, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0)); /* 3 is now somebody else */
+	SWITCH(200, 2, 0, 2, 0);
+	SLEEP_ON(300, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0)); /* 3 is now somebody else */
 	WAKING(400, 1, 2, 1);
-	SWITCH(400, 0, 0, 2, 0);
+	SWITCH(400, 2, 0, 2, 0);
 	s = end(f, 500);
 	assert_int_equal(s->locks.n, 1);
 	assert_int_equal(s->locks.v[0].count, 2);
@@ -176,14 +176,14 @@ static void test_address_reused(void **state)
 	struct summary *s;
 
 	begin(f);
-	SLEEP_ON(100, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-	LET_GO(200, 0, 2, 3);
-	SLEEP_ON(300, 0, 2, ADDR, OP_BITSET, 0, 0, 1, 0, 0, 0); /* a semaphore */
-	LET_GO(310, 0, 2, 3);
-	SLEEP_ON(400, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(0, 0, 0)); /* between two owners: fits */
-	LET_GO(401, 0, 2, 3);
-	SLEEP_ON(500, 0, 2, ADDR, OP_LOCK_PI, 0, 3 | 0x80000000u, 0, 3, 1, 0x20);
-	LET_GO(600, 0, 2, 3);
+	SLEEP_ON(100, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	LET_GO(200, 2, 2, 3);
+	SLEEP_ON(300, 2, 2, ADDR, OP_BITSET, 0, 0, 1, 0, 0, 0); /* a semaphore */
+	LET_GO(310, 2, 2, 3);
+	SLEEP_ON(400, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(0, 0, 0)); /* between two owners: fits */
+	LET_GO(401, 2, 2, 3);
+	SLEEP_ON(500, 2, 2, ADDR, OP_LOCK_PI, 0, 3 | 0x80000000u, 0, 3, 1, 0x20);
+	LET_GO(600, 2, 2, 3);
 	s = end(f, 700);
 	assert_int_equal(s->locks.n, 4);
 	check_lock(lock_at(s, ADDR, 1), "mutex", 1, 100, 3, 100);
@@ -202,12 +202,12 @@ static void test_exec_makes_other_locks(void **state)
 	BEGIN(1);
 	PEER(1, 1, "main");
 	PEER(1, 3, "holder");
-	SWITCH(2, 0, 0, 1, 0);
-	SLEEP_ON(100, 0, 1, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-	LET_GO(200, 0, 1, 3);
-	EV(210, 0, EV_EXEC, .exec = {1, 1, "new"});
-	SLEEP_ON(300, 0, 1, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-	LET_GO(310, 0, 1, 3);
+	SWITCH(2, 1, 0, 1, 0);
+	SLEEP_ON(100, 1, 1, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	LET_GO(200, 1, 1, 3);
+	EV(210, 1, EV_EXEC, .exec = {1, 1, "new"});
+	SLEEP_ON(300, 1, 1, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	LET_GO(310, 1, 1, 3);
 	s = end(f, 400);
 	assert_int_equal(s->locks.n, 2);
 	assert_int_equal(s->locks.v[0].total, 100);
@@ -226,14 +226,14 @@ static void test_shared_memory(void **state)
 	EV(1, 0, EV_THREAD, .thread = {10, 10, 0, 0, "a", 0});
 	EV(1, 0, EV_THREAD, .thread = {20, 20, 0, 0, "b", 0});
 	EV(1, 0, EV_THREAD, .thread = {30, 30, 0, 0, "c", 0});
-	SWITCH(2, 0, 0, 10, 0);
-	SWITCH(2, 1, 0, 20, 0);
+	SWITCH(2, 10, 0, 10, 0);
+	SWITCH(2, 20, 0, 20, 0);
 	EV(3, 0, EV_PLACE, .place = {10, 0x7000040, PLACE_SHARED, 0, 0x40, 0xabcdef});
 	EV(3, 0, EV_PLACE, .place = {20, 0x9000040, PLACE_SHARED, 0, 0x40, 0xabcdef});
-	SLEEP_ON(100, 0, 10, 0x7000040, OP_WAIT_SHARED, MUTEX_WORDS(30, 1, 0x80));
-	SLEEP_ON(150, 1, 20, 0x9000040, OP_WAIT_SHARED, MUTEX_WORDS(30, 1, 0x80));
-	LET_GO(200, 0, 10, 30);
-	LET_GO(300, 1, 20, 10);
+	SLEEP_ON(100, 10, 10, 0x7000040, OP_WAIT_SHARED, MUTEX_WORDS(30, 1, 0x80));
+	SLEEP_ON(150, 20, 20, 0x9000040, OP_WAIT_SHARED, MUTEX_WORDS(30, 1, 0x80));
+	LET_GO(200, 10, 10, 30);
+	LET_GO(300, 20, 20, 10);
 	s = end(f, 400);
 	assert_int_equal(s->locks.n, 1);
 	assert_true(s->locks.v[0].shared);
@@ -259,27 +259,27 @@ static void test_user_stacks(void **state)
 	arena = STACK("libc.so.6:?z", "libc.so.6:malloc", "app:work");
 	own = STACK("app:my_lock", "app:work");
 	/* a mutex whose owner was never there when looked at */
-	SLEEP_ON(100, 0, 2, 0x1000, OP_WAIT, MUTEX_WORDS(0, 0, 0));
-	LET_GO(110, 0, 2, 3);
-	STACKS(111, 0, 2, 0, cond);
-	SLEEP_ON(200, 0, 2, 0x2000, OP_BITSET, 0, 0, 5, 5, 5, 5);
-	LET_GO(210, 0, 2, 3);
-	STACKS(211, 0, 2, 0, sem);
-	SLEEP_ON(300, 0, 2, 0x3008, OP_BITSET, 2, 2, 1, 0, 0, 0); /* readers have it */
-	LET_GO(310, 0, 2, 3);
-	STACKS(311, 0, 2, 0, timed);
-	SLEEP_ON(320, 0, 2, 0x300c, OP_BITSET, 3, 3, 0, 0, 0, 0);
-	LET_GO(330, 0, 2, 3);
-	STACKS(331, 0, 2, 0, timed);
-	SLEEP_ON(400, 0, 2, 0x4004, OP_WAIT, 2, 2, 2, 0, 0, 0); /* the second round of two */
-	LET_GO(410, 0, 2, 3);
-	STACKS(411, 0, 2, 0, barrier);
-	SLEEP_ON(500, 0, 2, 0x5000, OP_WAIT, 2, 2, 0, 1, 0, 0x7f001234);
-	LET_GO(510, 0, 2, 3);
-	STACKS(511, 0, 2, 0, arena);
-	SLEEP_ON(600, 0, 2, 0x6000, OP_WAIT, 2, 2, 0, 1, 0, 0x7f001234);
-	LET_GO(610, 0, 2, 3);
-	STACKS(611, 0, 2, 0, own);
+	SLEEP_ON(100, 2, 2, 0x1000, OP_WAIT, MUTEX_WORDS(0, 0, 0));
+	LET_GO(110, 2, 2, 3);
+	STACKS(111, 2, 2, 0, cond);
+	SLEEP_ON(200, 2, 2, 0x2000, OP_BITSET, 0, 0, 5, 5, 5, 5);
+	LET_GO(210, 2, 2, 3);
+	STACKS(211, 2, 2, 0, sem);
+	SLEEP_ON(300, 2, 2, 0x3008, OP_BITSET, 2, 2, 1, 0, 0, 0); /* readers have it */
+	LET_GO(310, 2, 2, 3);
+	STACKS(311, 2, 2, 0, timed);
+	SLEEP_ON(320, 2, 2, 0x300c, OP_BITSET, 3, 3, 0, 0, 0, 0);
+	LET_GO(330, 2, 2, 3);
+	STACKS(331, 2, 2, 0, timed);
+	SLEEP_ON(400, 2, 2, 0x4004, OP_WAIT, 2, 2, 2, 0, 0, 0); /* the second round of two */
+	LET_GO(410, 2, 2, 3);
+	STACKS(411, 2, 2, 0, barrier);
+	SLEEP_ON(500, 2, 2, 0x5000, OP_WAIT, 2, 2, 0, 1, 0, 0x7f001234);
+	LET_GO(510, 2, 2, 3);
+	STACKS(511, 2, 2, 0, arena);
+	SLEEP_ON(600, 2, 2, 0x6000, OP_WAIT, 2, 2, 0, 1, 0, 0x7f001234);
+	LET_GO(610, 2, 2, 3);
+	STACKS(611, 2, 2, 0, own);
 	s = end(f, 700);
 	check_lock(lock_at(s, 0x1000, 1), "mutex", 1, 10, 3, 10); /* it was let go by 3 */
 	check_lock(lock_at(s, 0x2000, 1), "semaphore", 1, 10, 0, 0);
@@ -304,12 +304,12 @@ static void test_names(void **state)
 	app = fake_module("server:");
 	EV(3, 0, EV_PLACE, .place = {1, 0x1040, PLACE_MODULE, app, 0x40, 0});
 	EV(3, 0, EV_PLACE, .place = {1, 0x2048, PLACE_HEAP, 0, 0x48, 0});
-	SLEEP_ON(100, 0, 2, 0x1040, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-	LET_GO(110, 0, 2, 3);
-	SLEEP_ON(200, 0, 2, 0x2048, OP_BITSET, 3, 3, 1, 0, 0, 3); /* wrphase of a lock at 0x2040 */
-	LET_GO(210, 0, 2, 3);
-	SLEEP_ON(300, 0, 2, 0x7f000010, OP_BITSET_SHARED, 3, 3, 0, 0, 0, 0);
-	LET_GO(310, 0, 2, 3);
+	SLEEP_ON(100, 2, 2, 0x1040, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	LET_GO(110, 2, 2, 3);
+	SLEEP_ON(200, 2, 2, 0x2048, OP_BITSET, 3, 3, 1, 0, 0, 3); /* wrphase of a lock at 0x2040 */
+	LET_GO(210, 2, 2, 3);
+	SLEEP_ON(300, 2, 2, 0x7f000010, OP_BITSET_SHARED, 3, 3, 0, 0, 0, 0);
+	LET_GO(310, 2, 2, 3);
 	s = end(f, 400);
 	assert_string_equal(lock_at(s, 0x1040, 1)->name, "server+0x40");
 	assert_string_equal(lock_at(s, 0x2040, 1)->name, "heap 0x2040");
@@ -324,10 +324,10 @@ static void test_beaten(void **state)
 	struct summary *s;
 
 	begin(f);
-	SLEEP_ON(100, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-	LET_GO(200, 0, 2, 3);
-	SLEEP_ON(210, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(1, 1, 0));
-	LET_GO(250, 0, 2, 1);
+	SLEEP_ON(100, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	LET_GO(200, 2, 2, 3);
+	SLEEP_ON(210, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(1, 1, 0));
+	LET_GO(250, 2, 2, 1);
 	s = end(f, 300);
 	assert_int_equal(s->locks.n, 1);
 	assert_int_equal(s->locks.v[0].count, 2);
@@ -347,10 +347,10 @@ static void test_stale_announcement(void **state)
 	struct summary *s;
 
 	begin(f);
-	EV(50, 0, EV_FUTEX, .futex = {2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0)});
-	SWITCH(60, 0, 0, 2, 0); /* it came in once more: it must have been out */
-	EV(100, 0, EV_SWITCH, .switch_ = {2, 0, S, 230 + 1});
-	WAKING(200, 1, 2, 3);
+	EV(50, 2, EV_FUTEX, .futex = {2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0)});
+	SWITCH(60, 2, 0, 2, 0); /* it came in once more: it must have been out */
+	EV(100, 2, EV_SWITCH, .switch_ = {2, 0, S, 230 + 1});
+	WAKING(200, 3, 2, 3);
 	s = end(f, 300);
 	assert_int_equal(s->locks.n, 0);
 	assert_int_equal(timeline_thread(&f->m->timeline, 2)->waits[REASON_SLEEP], 100);
@@ -371,9 +371,9 @@ static void test_open_and_lost(void **state)
 	PEER(1, 1, "main");
 	PEER(1, 2, "waiter");
 	PEER(1, 3, "holder");
-	SWITCH(2, 0, 0, 2, 0);
-	SWITCH(2, 1, 0, 3, 0);
-	SLEEP_ON(100, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SWITCH(2, 2, 0, 2, 0);
+	SWITCH(2, 3, 0, 3, 0);
+	SLEEP_ON(100, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
 	s = end(f, 300);
 	assert_int_equal(s->locks.v[0].count, 1);
 	assert_int_equal(s->locks.v[0].open, 1);
@@ -393,18 +393,18 @@ static void test_kernel_locks(void **state)
 	k = STACK("k:__traceiter_contention_begin", "k:__mutex_lock.constprop.0", "k:pipe_write",
 		  "k:vfs_write");
 	/* asleep from 100 to 200; wanted since 80, spinning first, got it at 210 */
-	EV(100, 0, EV_KLOCK, .klock = {2, 0xffff0010, KLOCK_MUTEX, 3, KLOCK_ANY, 0});
-	EV(100, 0, EV_SWITCH, .switch_ = {2, 0, STATE_UNINTERRUPTIBLE, 2});
-	WAKING(200, 1, 2, 3);
-	SWITCH(205, 0, 0, 2, 0);
-	EV(210, 0, EV_KLOCKED,
+	EV(100, 2, EV_KLOCK, .klock = {2, 0xffff0010, KLOCK_MUTEX, 3, KLOCK_ANY, 0});
+	EV(100, 2, EV_SWITCH, .switch_ = {2, 0, STATE_UNINTERRUPTIBLE, 2});
+	WAKING(200, 3, 2, 3);
+	SWITCH(205, 2, 0, 2, 0);
+	EV(210, 2, EV_KLOCKED,
 	   .klocked = {2, 0xffff0010, KLOCK_MUTEX | KLOCK_SPIN, 3, KLOCK_ANY, 0, 130, 0, k});
-	EV(220, 1, EV_KLOCKED,
+	EV(220, 3, EV_KLOCKED,
 	   .klocked = {3, 0xffff0020, KLOCK_SPIN, 0, KLOCK_RUNQUEUE, 5, 7, 0, 0});
-	EV(221, 1, EV_KLOCKED,
+	EV(221, 3, EV_KLOCKED,
 	   .klocked = {3, 0xffff0030, KLOCK_READ, 0, KLOCK_MMAP_LOCK, 1, 9, 1, 0});
 	/* the same address as another thing: another lock */
-	EV(222, 1, EV_KLOCKED,
+	EV(222, 3, EV_KLOCKED,
 	   .klocked = {3, 0xffff0030, KLOCK_WRITE, 0, KLOCK_INODE, 42, 11, 0, 0});
 	s = end(f, 300);
 	assert_true(s->kernel_locks);
@@ -430,13 +430,13 @@ static void test_pi_is_one_lock(void **state)
 		begin(f);
 		for (int i = 0; i < 2; i++) {
 			if (i == first)
-				EV(100, 0, EV_FUTEX,
+				EV(100, 2, EV_FUTEX,
 				   .futex = {2, ADDR, OP_LOCK_PI, 0, 3 | 0x80000000u, 0, 3, 1, 32});
 			else
-				EV(100, 0, EV_KLOCK, .klock = {2, 0xffff0040, KLOCK_RT, 3, 0, 0});
+				EV(100, 2, EV_KLOCK, .klock = {2, 0xffff0040, KLOCK_RT, 3, 0, 0});
 		}
-		EV(100, 0, EV_SWITCH, .switch_ = {2, 0, S, 203});
-		LET_GO(200, 0, 2, 3);
+		EV(100, 2, EV_SWITCH, .switch_ = {2, 0, S, 203});
+		LET_GO(200, 2, 2, 3);
 		s = end(f, 300);
 		check_lock(lock_at(s, ADDR, 1), "pi_mutex", 1, 100, 3, 100);
 		assert_int_equal(timeline_thread(&f->m->timeline, 2)->waits[REASON_MUTEX], 100);
@@ -453,10 +453,10 @@ static void test_inferred(void **state)
 
 	begin(f);
 	k = STACK("k:schedule", "k:rwsem_down_write_slowpath", "k:down_write", "k:do_rename");
-	SWITCH(100, 0, 2, 0, STATE_UNINTERRUPTIBLE);
-	WAKING(200, 1, 2, 3);
-	SWITCH(200, 0, 0, 2, 0);
-	STACKS(201, 0, 2, k, 0);
+	SWITCH(100, 2, 2, 0, STATE_UNINTERRUPTIBLE);
+	WAKING(200, 3, 2, 3);
+	SWITCH(200, 2, 0, 2, 0);
+	STACKS(201, 2, 2, k, 0);
 	f->m->facts.no_kernel_locks = true;
 	s = end(f, 300);
 	assert_false(s->kernel_locks);
@@ -482,8 +482,8 @@ static void test_histogram(void **state)
 	assert_int_equal(hist_bucket(UINT64_MAX), HIST_BUCKETS - 1);
 	begin(f);
 	for (unsigned i = 1; i <= 200; i++, at += 100000) { /* 10, 20, ... 2000 */
-		SLEEP_ON(at, 0, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-		LET_GO(at + 10 * i, 0, 2, 3);
+		SLEEP_ON(at, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+		LET_GO(at + 10 * i, 2, 2, 3);
 	}
 	s = end(f, at);
 	for (unsigned i = 0; i < HIST_BUCKETS; i++)
@@ -504,8 +504,8 @@ static void test_hundred_thousand(void **state)
 
 	begin(f);
 	for (unsigned i = 0; i < LOCKS; i++, at += 100) {
-		SLEEP_ON(at, 0, 2, ADDR + 64ull * i, OP_WAIT, MUTEX_WORDS(3, 1, 0));
-		LET_GO(at + 10, 0, 2, 3);
+		SLEEP_ON(at, 2, 2, ADDR + 64ull * i, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+		LET_GO(at + 10, 2, 2, 3);
 	}
 	END(at);
 	model_finish(f->m);

@@ -5,6 +5,7 @@
  * what it belongs to, or else by the function that wanted it.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -53,25 +54,49 @@ static void put_process(struct buf *b, struct model *m, uint64_t pid)
 	buf_printf(b, "%s (%" PRIu64 ")", th ? th->name : "?", pid);
 }
 
+/*
+ * The symbol of a lock in a module's data. What the capture has a name for is where threads slept;
+ * that is `shift` bytes into the lock, and the name may say so.
+ */
+static bool put_symbol(struct buf *b, struct names *n, uint32_t module, uint64_t offset,
+		       uint64_t shift)
+{
+	const char *name = names_data(n, module, offset - shift), *plus;
+	uint64_t at;
+
+	if (name || !shift) {
+		buf_printf(b, "%s", name ? name : "");
+		return name != NULL;
+	}
+	name = names_data(n, module, offset);
+	plus = name ? strrchr(name, '+') : NULL;
+	at = plus ? strtoull(plus + 1, NULL, 0) : 0;
+	if (!plus || at < shift)
+		buf_printf(b, "%s", name ? name : "");
+	else if (at == shift)
+		buf_printf(b, "%.*s", (int)(plus - name), name);
+	else
+		buf_printf(b, "%.*s+0x%" PRIx64, (int)(plus - name), name, at - shift);
+	return name != NULL;
+}
+
 static bool put_place(struct buf *b, struct model *m, const struct lock *l)
 {
 	static const char *const memory[] = {
 		[PLACE_HEAP] = "heap ", [PLACE_STACK] = "stack ", [PLACE_ANON] = "anon "};
 	const struct place *p = l->place ? &m->locks.places.v[l->place - 1] : NULL;
-	uint64_t offset = p ? p->offset - (p->addr - l->addr) : 0;
-	const char *symbol;
+	uint64_t shift = p && !l->shared ? p->addr - l->addr : 0;
+	uint64_t offset = p ? p->offset - shift : 0;
 
 	if (!p) {
 		buf_printf(b, "0x%" PRIx64, l->addr);
 		return false;
 	}
 	if (p->kind == PLACE_MODULE) {
-		symbol = names_data(&m->names, p->module, offset);
-		if (symbol)
-			buf_printf(b, "%s", symbol);
-		else
-			buf_printf(b, "%s+0x%" PRIx64, module_file(m, p->module), offset);
-		return symbol != NULL;
+		if (put_symbol(b, &m->names, p->module, p->offset, shift))
+			return true;
+		buf_printf(b, "%s+0x%" PRIx64, module_file(m, p->module), offset);
+		return false;
 	}
 	if ((p->kind == PLACE_SHARED || p->kind == PLACE_FILE) && p->module)
 		buf_printf(b, "%s+0x%" PRIx64, module_file(m, p->module), offset);

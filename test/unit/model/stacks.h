@@ -69,6 +69,8 @@ static inline size_t source_symbol(void *arg, uint32_t module, uint64_t offset,
 {
 	static struct symbol s;
 
+	if (offset >= fake.names_n || !fake.names[offset])
+		return 0;
 	s = (struct symbol){.name = strchr(fake.names[offset], ':') + 1};
 	*ret = &s;
 	return s.name[0] == '?' ? 0 : 1;

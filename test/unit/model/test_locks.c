@@ -297,11 +297,13 @@ static void test_names(void **state)
 {
 	struct feed feed, *f = &feed;
 	struct summary *s;
-	uint32_t app;
+	uint32_t app, named;
 
 	begin(f);
-	STACK("server:main");
 	app = fake_module("server:");
+	STACK("server:pad", "server:pad", "server:pad"); /* offsets up to here are theirs */
+	named = fake.names_n;
+	STACK("server:commit_lock", "server:table_lock+0x8", "server:server_state+0x4c");
 	EV(3, 0, EV_PLACE, .place = {1, 0x1040, PLACE_MODULE, app, 0x40, 0});
 	EV(3, 0, EV_PLACE, .place = {1, 0x2048, PLACE_HEAP, 0, 0x48, 0});
 	SLEEP_ON(100, 2, 2, 0x1040, OP_WAIT, MUTEX_WORDS(3, 1, 0));
@@ -310,7 +312,22 @@ static void test_names(void **state)
 	LET_GO(210, 2, 2, 3);
 	SLEEP_ON(300, 2, 2, 0x7f000010, OP_BITSET_SHARED, 3, 3, 0, 0, 0, 0);
 	LET_GO(310, 2, 2, 3);
+	/* data that has a name: the lock itself, and a word inside of it */
+	EV(4, 0, EV_PLACE, .place = {1, 0x4000, PLACE_MODULE, app, named, 0});
+	EV(4, 0, EV_PLACE, .place = {1, 0x5008, PLACE_MODULE, app, named + 1, 0});
+	EV(4, 0, EV_PLACE, .place = {1, 0x600c, PLACE_MODULE, app, named + 2, 0});
+	SLEEP_ON(320, 2, 2, 0x4000, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	LET_GO(321, 2, 2, 3);
+	SLEEP_ON(330, 2, 2, 0x5008, OP_BITSET, 3, 3, 1, 0, 0, 3);
+	LET_GO(331, 2, 2, 3);
+	SLEEP_ON(340, 2, 2, 0x600c, OP_BITSET, 3, 3, 0, 0, 3, 0);
+	LET_GO(341, 2, 2, 3);
 	s = end(f, 400);
+	assert_string_equal(lock_at(s, 0x4000, 1)->name, "commit_lock");
+	assert_true(lock_at(s, 0x4000, 1)->named);
+	assert_string_equal(lock_at(s, 0x5000, 1)->name, "table_lock");
+	assert_string_equal(lock_at(s, 0x6000, 1)->name, "server_state+0x40");
+	assert_false(lock_at(s, 0x1040, 1)->named);
 	assert_string_equal(lock_at(s, 0x1040, 1)->name, "server+0x40");
 	assert_string_equal(lock_at(s, 0x2040, 1)->name, "heap 0x2040");
 	assert_string_equal(lock_at(s, 0x7f000010, 1)->name, "end of holder (3)");

@@ -81,22 +81,19 @@ static struct reading read_pi(const struct context *c)
 				.owner = owner_of(c, c->e->word & TID_MASK)};
 }
 
-/* A tid and a flag for waiters in the word itself. */
+/* A tid and a flag for waiters in the word itself: now, and when it went to sleep. */
 static struct reading read_owned_word(const struct context *c)
 {
 	const struct ev_futex *e = c->e;
 	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr};
-	bool robust = mutex_shape(e) && (e->word4 & KIND_ROBUST);
+	bool robust = (e->word4 & KIND_ROBUST) && !(e->word4 & ~KIND_BITS);
 
 	r.owner = owner_of(c, e->word & TID_MASK);
-	if (!r.owner)
-		r.owner = owner_of(c, e->val & TID_MASK);
-	if (r.owner) {
+	r.strong = r.owner || owner_of(c, e->val & TID_MASK);
+	if (r.strong)
 		r.families = robust ? FAMILY_ROBUST : FAMILY_MUTEX;
-		r.strong = true;
-	} else if (robust) {
+	else if (robust)
 		r.families |= FAMILY_ROBUST;
-	}
 	return r;
 }
 

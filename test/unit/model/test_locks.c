@@ -56,6 +56,9 @@ static void test_kinds_by_words(void **state)
 	one_wait("pi_mutex", 3, ADDR, OP_LOCK_PI, WORDS(0, 3 | 0x80000000u, 0, 3, 1, 0x20), ADDR);
 	one_wait("robust_mutex", 3, ADDR, OP_WAIT,
 		 WORDS(3 | 0x80000000u, 3 | 0x80000000u, 0, 3, 1, 0x10), ADDR);
+	/* between two owners: it still is the lock that it was */
+	one_wait("robust_mutex", 3, ADDR, OP_WAIT,
+		 WORDS(3 | 0x80000000u, 0x80000000u, 0, 0, 0, 0x10), ADDR);
 	/* musl: the owner in the word itself, and other things behind it */
 	one_wait("mutex", 3, ADDR + 4, OP_WAIT,
 		 WORDS(3 | 0x80000000u, 3 | 0x80000000u, 1, 0, 0, 77777), ADDR + 4);

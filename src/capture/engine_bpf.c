@@ -162,15 +162,19 @@ static int choose_programs(struct bpf_engine *b, const struct plan *plan)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct thaw_bpf *s = b->skel;
+	bool cast;
 
 	if (!btf)
 		return err_set(-errno, "reading the kernel's types: %s", strerror(errno));
 	find_preempt_count(btf, s);
-	if (tracepoint_args(btf, "sched_switch") >= 5)
+	cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
+	if (tracepoint_args(btf, "sched_switch") < 5)
+		bpf_program__set_autoload(s->progs.thaw_switch_3, true);
+	else if (cast)
 		bpf_program__set_autoload(s->progs.thaw_switch, true);
 	else
-		bpf_program__set_autoload(s->progs.thaw_switch_3, true);
-	bpf_program__set_autoload(s->progs.thaw_waking, true);
+		bpf_program__set_autoload(s->progs.thaw_switch_4, true);
+	bpf_program__set_autoload(cast ? s->progs.thaw_waking : s->progs.thaw_waking_old, true);
 	s->rodata->waits_at_exit_tp = has_tracepoint(btf, "sched_exit_tp");
 	if (s->rodata->waits_at_exit_tp)
 		bpf_program__set_autoload(s->progs.thaw_sched_exit, true);

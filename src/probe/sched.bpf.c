@@ -12,8 +12,9 @@
  * sched_switch runs under the runqueue lock with interrupts off, sched_waking under the wakee's
  * pi_lock: nothing here may wait, print, wake anybody or allocate.
  *
- * What is not needed at every switch is in functions of its own: a program whose own frame is 64
- * bytes or more gets it, since 6.13, in memory of another page, and pays 40 ns each time.
+ * What is not needed at every switch is in functions of its own: the way that is always taken stays
+ * short, and its frame small. (Since 6.13 a frame of 64 bytes or more lies in other memory than the
+ * stack.)
  */
 #include "probe/lib/futex.bpf.h"
 #include "probe/lib/klock.bpf.h"
@@ -93,12 +94,12 @@ static __noinline int emit_klock(struct task_struct *t, struct ring_head *r, __u
 }
 
 /* What the thread that goes to sleep does: SWITCH.call, and a record before that of the switch. */
-static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
-				     __u64 ts)
+static __always_inline __u32 asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
+				    __u64 ts, const bool cast)
 {
 	struct hint *h = hint_of(prev->pid);
 	struct pt_regs *regs;
-	__u32 call = call_of(prev, &regs);
+	__u32 call = call_of(prev, &regs, cast);
 
 	h->futex = 0;
 	if (h->klock)
@@ -107,6 +108,18 @@ static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head 
 	if (regs && (state & STATE_INTERRUPTIBLE) && is_futex_wait(call))
 		emit_futex(prev, r, h, (call & CALL_NR) - 1, ts);
 	return call;
+}
+
+static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
+				     __u64 ts)
+{
+	return asleep(prev, r, state, ts, true);
+}
+
+static __noinline __u32 falls_asleep_old(struct task_struct *prev, struct ring_head *r, __u32 state,
+					 __u64 ts)
+{
+	return asleep(prev, r, state, ts, false);
 }
 
 static __always_inline void switched_in(struct ring_head *r, struct task_struct *next, __u32 tid,
@@ -133,7 +146,7 @@ static __always_inline void switched_in(struct ring_head *r, struct task_struct 
 }
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev,
-				     struct task_struct *next, __u32 raw_state)
+				     struct task_struct *next, __u32 raw_state, const bool cast)
 {
 	struct emit e;
 	__u32 ptid, ntid, state, call = 0;
@@ -161,7 +174,8 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		state |= STATE_IOWAIT;
 	ts = bpf_ktime_get_ns();
 	if (!(state & STATE_PREV_OUT) && waits(state))
-		call = falls_asleep(prev, r, state, ts);
+		call = cast ? falls_asleep(prev, r, state, ts)
+			    : falls_asleep_old(prev, r, state, ts);
 	rec = emit_begin(&e, r, PR_SWITCH, sizeof(*rec), ts);
 	if (rec) {
 		rec->prev = ptid;
@@ -181,14 +195,22 @@ SEC("?tp_btf/sched_switch")
 int BPF_PROG(thaw_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
 {
-	return on_switch(preempt, prev, next, prev_state);
+	return on_switch(preempt, prev, next, prev_state, true);
+}
+
+/* Before 6.2: see KERNEL_READ(). */
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(thaw_switch_4, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	return on_switch(preempt, prev, next, prev_state, false);
 }
 
 /* Before 5.18 (9c2136be0878) the tracepoint did not carry the state. */
 SEC("?tp_btf/sched_switch")
 int BPF_PROG(thaw_switch_3, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	return on_switch(preempt, prev, next, prev->__state);
+	return on_switch(preempt, prev, next, prev->__state, false);
 }
 
 static __always_inline void fill_waking(struct pr_waking *rec, __u32 wakee, __u64 waker, __u32 ctx)
@@ -226,8 +248,7 @@ static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u
 	return 0;
 }
 
-SEC("?tp_btf/sched_waking")
-int BPF_PROG(thaw_waking, struct task_struct *p)
+static __always_inline int on_waking(void *ctx, struct task_struct *p, const bool cast)
 {
 	struct emit e;
 	__u64 ts, waker, off_ts;
@@ -248,7 +269,7 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 	h = hint_of(wakee);
 	off_ts = h->tid == wakee ? h->off_ts : 0;
 	waker = bpf_get_current_pid_tgid();
-	how = wake_context(r);
+	how = wake_context(r, cast);
 	if (off_ts && h->futex && how == WAKE_TASK && releases_futex(p, h))
 		how |= WAKE_RELEASE;
 	ts = bpf_ktime_get_ns();
@@ -262,6 +283,19 @@ int BPF_PROG(thaw_waking, struct task_struct *p)
 		emit_end(&e);
 	}
 	return 0;
+}
+
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(thaw_waking, struct task_struct *p)
+{
+	return on_waking(ctx, p, true);
+}
+
+/* Before 6.2. */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(thaw_waking_old, struct task_struct *p)
+{
+	return on_waking(ctx, p, false);
 }
 
 static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool kernel)

@@ -37,9 +37,11 @@ static const struct {
 	const char *name;
 	unsigned min, max; /* instructions after translation */
 } sizes[] = {
-	{"thaw_switch", 150, 1500},
-	{"thaw_switch_3", 150, 1500},
+	{"thaw_switch", 300, 1500},
+	{"thaw_switch_3", 300, 1500},
+	{"thaw_switch_4", 300, 1500},
 	{"thaw_waking", 250, 4000},
+	{"thaw_waking_old", 250, 4000},
 	{"thaw_sched_exit", 200, 4000},
 	{"thaw_sys_exit", 120, 3000},
 	{"thaw_sample", 250, 4000},

@@ -57,12 +57,12 @@ static __always_inline bool takes_descriptor(__u32 nr)
 #define MODE_PIPE 0010000u
 
 /* enum call_file */
-static __always_inline __u32 file_kind(struct task_struct *t, __u32 fd)
+static __always_inline __u32 file_kind(struct task_struct *t, __u32 fd, const bool cast)
 {
 	struct files_struct *files = t->files;
-	struct file *file = NULL;
 	struct fdtable *fdt;
 	struct inode *inode;
+	struct file *file;
 	__u32 mode;
 
 	if (!files)
@@ -70,19 +70,20 @@ static __always_inline __u32 file_kind(struct task_struct *t, __u32 fd)
 	fdt = files->fdt;
 	if (fd >= fdt->max_fds)
 		return FILE_UNKNOWN;
-	bpf_probe_read_kernel(&file, sizeof(file), fdt->fd + fd);
+	/* A struct that begins with a pointer, in the place of the array's element. */
+	file = (void *)KERNEL_READ(cast, struct list_head, fdt->fd + fd, next);
 	if (!file)
 		return FILE_UNKNOWN;
-	inode = BPF_CORE_READ(file, f_inode);
+	inode = KERNEL_READ(cast, struct file, file, f_inode);
 	if (!inode)
 		return FILE_UNKNOWN;
-	mode = BPF_CORE_READ(inode, i_mode) & MODE_TYPE;
+	mode = KERNEL_READ(cast, struct inode, inode, i_mode) & MODE_TYPE;
 	if (mode == MODE_PIPE)
 		return FILE_PIPE;
 	if (mode == MODE_SOCKET)
 		return FILE_SOCKET;
 	if (mode == MODE_REGULAR)
-		return inode_is_anon(inode) ? FILE_ANON : FILE_REGULAR;
+		return inode_is_anon(inode, cast) ? FILE_ANON : FILE_REGULAR;
 	if (mode == MODE_CHAR)
 		return FILE_CHAR;
 	if (mode == MODE_DIRECTORY)
@@ -98,7 +99,8 @@ static __always_inline __u32 file_kind(struct task_struct *t, __u32 fd)
  * The call in which `t`, the current thread, sleeps: see CALL_NR. *ret_regs: its arguments, NULL
  * where they are not to be read.
  */
-static __always_inline __u32 call_of(struct task_struct *t, struct pt_regs **ret_regs)
+static __always_inline __u32 call_of(struct task_struct *t, struct pt_regs **ret_regs,
+				     const bool cast)
 {
 	struct pt_regs *regs;
 	__u64 nr;
@@ -123,7 +125,7 @@ static __always_inline __u32 call_of(struct task_struct *t, struct pt_regs **ret
 		return call | CALL_COMPAT;
 	*ret_regs = regs;
 	if (takes_descriptor(nr))
-		call |= file_kind(t, regs->rdi) << CALL_FILE_SHIFT;
+		call |= file_kind(t, regs->rdi, cast) << CALL_FILE_SHIFT;
 	return call;
 }
 

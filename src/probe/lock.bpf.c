@@ -75,7 +75,9 @@ int BPF_PROG(thaw_contention_begin, void *lock, unsigned int flags)
 	if (!r)
 		return 0;
 	if (klock_spins(flags)) {
-		if (wake_context(r) != WAKE_TASK)
+		__u32 how = wake_context(r, false);
+
+		if (how != WAKE_TASK && how != WAKE_UNKNOWN)
 			flags |= KLOCK_IN_INTERRUPT;
 		spin_begin(r, (__u64)lock, flags, me->pid);
 	} else {

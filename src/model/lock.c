@@ -89,6 +89,12 @@ void locks_wait(struct locks *l, const struct interval *iv)
 	r->open += iv->open;
 }
 
+void locks_brief(struct locks *l, const struct thread *th, uint32_t lock, uint64_t ts)
+{
+	if (!l->min_wait && !l->list.v[lock - 1].kernel)
+		lock_row_add(locks_row(l, lock - 1, th), 0, ts);
+}
+
 static uint64_t place_key(uint32_t process, uint64_t addr)
 {
 	return map_mix(addr) + process;

@@ -90,6 +90,8 @@ void locks_event(struct model *m, const struct event *ev);
 void locks_waking(struct model *m, const struct ev_waking *w, uint64_t ts);
 /* A wait with iv->lock, when it is handed out. */
 void locks_wait(struct locks *l, const struct interval *iv);
+/* One without length: it counts, and takes no time. */
+void locks_brief(struct locks *l, const struct thread *th, uint32_t lock, uint64_t ts);
 /* Decides what kinds they are; all waits have been handed out. */
 void locks_decide(struct model *m);
 void locks_done(struct locks *l);

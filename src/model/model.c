@@ -47,6 +47,14 @@ static void on_interval(void *arg, const struct interval *iv)
 	}
 }
 
+static void on_brief(void *arg, const struct thread *th, uint32_t lock, uint64_t ts)
+{
+	struct model *m = arg;
+
+	if (ts >= m->timeline.from && ts < m->timeline.to)
+		locks_brief(&m->locks, th, lock, ts);
+}
+
 static void facts_init(struct facts *f)
 {
 	f->has_switches = true;
@@ -74,6 +82,7 @@ struct model *model_new(const struct model_opts *opts)
 	struct model *m = mem_zalloc(sizeof(*m));
 
 	timeline_init(&m->timeline, on_interval, m);
+	m->timeline.brief = on_brief;
 	m->timeline.waits_only = !opts || !opts->sink;
 	names_init(&m->names, opts ? opts->frames : NULL);
 	facts_init(&m->facts);

@@ -67,6 +67,8 @@ static void switch_out(struct timeline *t, struct thread *th, const struct ev_sw
 static void switch_in(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
 {
 	if (th->life->phase == INTERVAL_WAITING && th->life->raced) {
+		if (th->life->lock && t->brief)
+			t->brief(t->sink_arg, th, th->life->lock, th->life->since);
 		th->life->phase = INTERVAL_RUNNABLE;
 		th->life->state = 0;
 	}

@@ -28,6 +28,9 @@ struct cpu {
 	uint64_t busy_ns, idle_ns;
 };
 
+/* A thread went to sleep on a lock and was woken in the same moment: a wait without length. */
+typedef void (*brief_fn)(void *arg, const struct thread *th, uint32_t lock, uint64_t ts);
+
 struct timeline {
 	/* tid -> index + 1 into threads, of the latest that had it */
 	VEC(uint32_t) low_tids;
@@ -47,6 +50,7 @@ struct timeline {
 	uint64_t odd;	     /* events that contradict what is known: something is missing */
 	interval_fn sink;
 	void *sink_arg;
+	brief_fn brief;	 /* NULL: nobody asks */
 	bool waits_only; /* the sink looks at no others: they are only added up */
 };
 

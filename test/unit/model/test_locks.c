@@ -360,6 +360,22 @@ static void test_beaten(void **state)
 	finish(f, s);
 }
 
+/* The waking is recorded before the switch that it overtakes: a wait of no length, but a wait. */
+static void test_waked_at_once(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f);
+	EV(99, 3, EV_WAKING, .waking = {2, 3, WAKE_TASK | WAKE_RELEASE, 0, 0});
+	SLEEP_ON(100, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SWITCH(120, 2, 0, 2, 0);
+	s = end(f, 300);
+	EXPECT(2, "Q 1-2, R2 2-100, Q 100-120, R2 120-300");
+	check_lock(&s->locks.v[0], "mutex", 1, 0, 0, 0);
+	finish(f, s);
+}
+
 /* An announcement whose switch is lost says nothing about the next wait. */
 static void test_stale_announcement(void **state)
 {
@@ -551,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_user_stacks),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_beaten),
+		cmocka_unit_test(test_waked_at_once),
 		cmocka_unit_test(test_stale_announcement),
 		cmocka_unit_test(test_open_and_lost),
 		cmocka_unit_test(test_kernel_locks),

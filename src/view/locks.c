@@ -208,7 +208,7 @@ static void not_told(const struct page *p)
 {
 	if (!p->s->kernel_locks)
 		words_wrap(p->out,
-			   "The kernel did not tell of its own locks (that needs Linux 5.19 or "
+			   "Locks of the kernel were not recorded (that takes Linux 5.19 or "
 			   "later): those called \"inferred\" were seen on the stacks of waits, "
 			   "others are missing.",
 			   0, 0, p->width);

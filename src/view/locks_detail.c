@@ -71,29 +71,26 @@ static void sums(const struct detail *d)
 	buf_done(&b);
 }
 
-/* A row for each power of two, from the first to the last that has waits. */
+/* A row for each power of two that has waits. */
 static void histogram(const struct detail *d)
 {
 	const uint32_t *h = d->l->histogram;
 	uint64_t most = 0, rows[HIST_BUCKETS / 2] = {0};
-	unsigned first = HIST_BUCKETS, last = 0;
 	char from[TEXT], to[TEXT], count[TEXT], bar[BAR + 1];
 
 	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
 		rows[i / 2] += h[i];
-		if (!h[i])
-			continue;
-		first = first < i / 2 ? first : i / 2;
-		last = i / 2;
-		most = rows[last] > most ? rows[last] : most;
+		most = rows[i / 2] > most ? rows[i / 2] : most;
 	}
-	if (first > last)
+	if (!most)
 		return;
 	fputs("  How long\n", d->out);
-	for (unsigned i = first; i <= last; i++) {
+	for (unsigned i = 0; i < HIST_BUCKETS / 2; i++) {
 		size_t n = (size_t)(rows[i] * BAR / most);
 
-		n = rows[i] && !n ? 1 : n;
+		if (!rows[i])
+			continue;
+		n = n ? n : 1;
 		memset(bar, '#', n);
 		bar[n] = '\0';
 		fprintf(d->out, "    %6s to %6s %6s  %s\n",

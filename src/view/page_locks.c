@@ -252,7 +252,7 @@ void page_blame(const struct page *p)
 		say_gain(r, &b);
 		words_wrap(p->out, buf_cstr(&b), (size_t)at, (size_t)at, p->width);
 	}
-	if (s->blame.unknown)
+	if (s->blame.unknown > s->blame.waited / 50)
 		fprintf(p->out, "  %7s  behind locks whose holder is not known\n",
 			units_duration(time, sizeof(time), s->blame.unknown));
 	buf_done(&b);

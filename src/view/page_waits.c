@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where threads waited longest, by place. Waiting for work is no trouble and is summed up in one
+ * Where threads waited longest, by place. What a thread chose itself (a timer, the end of another
+ * thread) comes behind what it had to bear. Waiting for work is no trouble and is summed up in one
  * line; so is what has no stack.
  */
 #include <string.h>
@@ -19,6 +20,11 @@ static void leave_out(struct rest *r, const struct wait_place *w)
 {
 	r->total += w->total;
 	r->count += w->count;
+}
+
+static bool chosen(enum reason r)
+{
+	return r == REASON_SLEEP || r == REASON_JOIN || r == REASON_CHILD || r == REASON_SIGNAL;
 }
 
 static void row(const struct page *p, const struct wait_place *w)
@@ -59,18 +65,28 @@ void page_waits(const struct page *p)
 {
 	const struct summary *s = p->s;
 	struct rest idle = {0}, rest = {0};
-	size_t busy = 0, n;
+	size_t busy = 0, n, left;
 
 	while (busy < s->waits.n && !reason_is_idle(s->waits.v[busy].reason))
 		busy++;
-	n = page_rows(p, busy, TOP_WAITS);
+	left = n = page_rows(p, busy, TOP_WAITS);
 	page_title(p, "Longest waits", 2 + FOR_WIDE);
 	fprintf(p->out, " %7s %6s %8s  %-12s  %s\n", "total", "times", "longest", "at",
 		"mostly woken by");
-	for (size_t i = 0; i < n; i++)
-		row(p, &s->waits.v[i]);
-	for (size_t i = n; i < s->waits.n; i++)
-		leave_out(i < busy ? &rest : &idle, &s->waits.v[i]);
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < busy; i++) {
+			if (chosen(s->waits.v[i].reason) != (pass > 0))
+				continue;
+			if (left) {
+				row(p, &s->waits.v[i]);
+				left--;
+			} else {
+				leave_out(&rest, &s->waits.v[i]);
+			}
+		}
+	}
+	for (size_t i = busy; i < s->waits.n; i++)
+		leave_out(&idle, &s->waits.v[i]);
 	for (unsigned r = 0; r < REASONS; r++)
 		leave_out(reason_is_idle(r) ? &idle : &rest, &s->placeless[r]);
 	rest_row(p, n ? "others" : "all", &rest, "elsewhere, in short waits, or without an end");

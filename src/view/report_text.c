@@ -14,7 +14,7 @@
 #include "view/page.h"
 #include "view/words.h"
 
-enum { TOP_THREADS = 7, TOP_FUNCTIONS = 5, NAME_WIDE = 15, TEXT = 64 };
+enum { TOP_THREADS = 7, TOP_FUNCTIONS = 4, NAME_WIDE = 15, TEXT = 64 };
 
 static int tid_width(const struct page *p)
 {

@@ -44,20 +44,6 @@ bool frames_plain(const char *name)
 	return any(name, plain);
 }
 
-bool frames_idle(struct names *names, uint32_t kstack, uint32_t ustack)
-{
-	const struct named_frame *f;
-	size_t n = names_probed_stack(names, kstack, ustack, &f);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct function *fn = names_function(names, f[i].function);
-
-		if (fn->kernel && any(fn->name, idle))
-			return true;
-	}
-	return false;
-}
-
 /* Kernel frames to show, leaf first: all telling ones of a kernel thread, else the outermost. */
 static size_t pick_kernel(struct names *names, const struct named_frame *f, size_t n, bool only_one,
 			  const char **out, size_t room)

@@ -16,7 +16,4 @@ size_t frames_telling(struct names *names, uint32_t kstack, uint32_t ustack,
 /* On so many stacks that its name tells nothing. */
 bool frames_plain(const char *name);
 
-/* The thread waits for something to do: a timer, a request, a child. */
-bool frames_idle(struct names *names, uint32_t kstack, uint32_t ustack);
-
 #endif

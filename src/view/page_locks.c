@@ -59,10 +59,11 @@ static void blackout_row(const struct page *p, const struct blackout *o)
 	stall_row(p, o->start, o->ns, text);
 }
 
-static bool alike(const struct stall *a, const struct stall *b)
+/* Behind the same holder of the same lock, or for the same cause without one. */
+static bool alike(const struct summary *s, const struct stall *a, const struct stall *b)
 {
-	return a->lock == b->lock && a->culprit == b->culprit && a->doing == b->doing &&
-	       a->reason == b->reason;
+	return a->lock == b->lock && a->culprit == b->culprit &&
+	       (a->lock < s->locks.n || a->reason == b->reason);
 }
 
 /* A stall that comes again and again is told once, at its longest; --top tells them one by one. */
@@ -74,7 +75,7 @@ static void say_like_it(const struct page *p, size_t i, struct buf *b)
 	char time[TEXT];
 
 	for (size_t k = i + 1; k < st->list.n && !p->top; k++) {
-		if (!alike(&st->list.v[i], &st->list.v[k]))
+		if (!alike(p->s, &st->list.v[i], &st->list.v[k]))
 			continue;
 		total += st->list.v[k].ns;
 		n++;
@@ -87,7 +88,7 @@ static void say_like_it(const struct page *p, size_t i, struct buf *b)
 static bool told(const struct page *p, size_t i)
 {
 	for (size_t k = 0; k < i && !p->top; k++)
-		if (alike(&p->s->stalls.list.v[k], &p->s->stalls.list.v[i]))
+		if (alike(p->s, &p->s->stalls.list.v[k], &p->s->stalls.list.v[i]))
 			return true;
 	return false;
 }
@@ -229,6 +230,23 @@ static void say_gain(const struct blame_row *r, struct buf *b)
 			   r->victims.n, name, time, share);
 }
 
+/*
+ * On the first screen a holder is told once for a lock and a place, whatever else it did there, and
+ * what is small beside the first tells nothing.
+ */
+static bool worth(const struct page *p, size_t i)
+{
+	const struct blame_row *rows = p->s->blame.rows.v;
+
+	if (p->top)
+		return true;
+	for (size_t k = 0; k < i; k++)
+		if (rows[k].culprit == rows[i].culprit && rows[k].lock == rows[i].lock &&
+		    rows[k].function == rows[i].function)
+			return false;
+	return rows[i].total >= rows[0].total / 10;
+}
+
 void page_blame(const struct page *p)
 {
 	const struct summary *s = p->s;
@@ -236,21 +254,22 @@ void page_blame(const struct page *p)
 	struct buf b = {0};
 	char time[TEXT];
 
-	/* What is small beside the first tells nothing. */
-	while (!p->top && n > 1 && s->blame.rows.v[n - 1].total < s->blame.rows.v[0].total / 10)
-		n--;
 	if (!n)
 		return;
 	page_title(p, "Who kept others waiting", 23);
 	putc('\n', p->out);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < s->blame.rows.n && n; i++) {
 		const struct blame_row *r = &s->blame.rows.v[i];
-		int at = fprintf(p->out, "  %7s  ", units_duration(time, sizeof(time), r->total));
+		int at;
 
+		if (!worth(p, i))
+			continue;
+		at = fprintf(p->out, "  %7s  ", units_duration(time, sizeof(time), r->total));
 		buf_clear(&b);
 		say_culprit(s, r, &b);
 		say_gain(r, &b);
 		words_wrap(p->out, buf_cstr(&b), (size_t)at, (size_t)at, p->width);
+		n--;
 	}
 	if (s->blame.unknown > s->blame.waited / 50)
 		fprintf(p->out, "  %7s  behind locks whose holder is not known\n",

@@ -25,11 +25,13 @@ static __always_inline void spin_begin(struct ring_head *r, __u64 lock, __u32 fl
 {
 	__u64 i = r->spinning;
 
-	r->spinning = i + 1;
+	/* No CPU nests so deep: these are attempts whose ends were missed, and they stay. */
 	if (i >= RING_SPINS) {
-		r->no_klock++;
-		return;
+		r->no_klock += RING_SPINS;
+		i = 0;
 	}
+	/* Taken before it is filled: an interrupt in between uses the next one. */
+	*(volatile __u64 *)&r->spinning = i + 1;
 	r->spins[i].tid = tid;
 	r->spins[i].flags = flags;
 	r->spins[i].ts = bpf_ktime_get_ns();
@@ -77,8 +79,12 @@ int BPF_PROG(thaw_contention_begin, void *lock, unsigned int flags)
 	if (klock_spins(flags)) {
 		__u32 how = wake_context(r, false);
 
-		if (how != WAKE_TASK && how != WAKE_UNKNOWN)
+		if (how != WAKE_TASK && how != WAKE_UNKNOWN) {
+			/* Nobody's, unless the whole machine is looked at. */
+			if (!scope_all)
+				return 0;
 			flags |= KLOCK_IN_INTERRUPT;
+		}
 		spin_begin(r, (__u64)lock, flags, me->pid);
 	} else {
 		sleep_begin(r, me, (__u64)lock, flags);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/cgroup.h"
+#include "capture/klocks.h"
 #include "capture/places.h"
 #include "capture/procfs.h"
 #include "capture/procs.h"
@@ -309,6 +310,7 @@ static void on_klock(struct collector *c, const struct record *rec)
 				     .what = r->what,
 				     .of = r->of}};
 
+	klock_settle(c->e, r->addr, r->flags, &ev.klock.what, &ev.klock.of);
 	put(c, &ev);
 }
 
@@ -328,6 +330,7 @@ static void on_klocked(struct collector *c, const struct record *rec)
 				       .failed = r->failed != 0,
 				       .kstack = stacks_kernel(c->stacks, r->kstack)}};
 
+	klock_settle(c->e, r->addr, r->flags, &ev.klocked.what, &ev.klocked.of);
 	put(c, &ev);
 }
 

@@ -54,6 +54,8 @@ struct engine_ops {
 
 	/* False, or no such function: stacks are not walked by tables. */
 	bool (*unwind_arrays)(struct engine *e, struct unwind_arrays *ret);
+	/* The CPU whose runqueue has its lock at this address, or -1. May be missing. */
+	int (*runqueue)(struct engine *e, uint64_t lock);
 	/* From now on every stack is sent again before it is referred to. */
 	void (*forget_stacks)(struct engine *e);
 	/* Has a ring filled by more than a quarter since the last look? Then drain at once. */

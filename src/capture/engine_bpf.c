@@ -62,6 +62,7 @@ struct bpf_engine {
 	uint64_t ring_size, value_size;
 	uint32_t salt;
 	uint64_t freq_hz;
+	uint64_t rq_lock_off; /* of the lock in a runqueue */
 };
 
 /* The first complaint of libbpf or the verifier: what follows it are consequences. */
@@ -188,6 +189,7 @@ static int choose_programs(struct bpf_engine *b, const struct plan *plan)
 		bpf_program__set_autoload(s->progs.thaw_contention_begin, true);
 		bpf_program__set_autoload(s->progs.thaw_contention_end, true);
 		b->base.kernel_locks = true;
+		b->rq_lock_off = member_offset(btf, "rq", "__lock");
 	}
 	/* Walking by tables takes bpf_loop() (5.17). */
 	s->rodata->unwind_tables =
@@ -527,6 +529,22 @@ static bool bpf_unwind_arrays(struct engine *e, struct unwind_arrays *ret)
 	return true;
 }
 
+/* A CPU's probes have found its runqueue, and from there the preempt count: see compat.bpf.h. */
+static int bpf_runqueue(struct engine *e, uint64_t lock)
+{
+	struct bpf_engine *b = bpf(e);
+	uint64_t from_rq = b->skel->rodata->preempt_count_off - b->skel->rodata->runqueues_off;
+	uint64_t rq = lock - b->rq_lock_off;
+
+	for (size_t i = 0; i < b->n_rings; i++) {
+		uint64_t at = __atomic_load_n(&ring(b, i)->preempt_addr, __ATOMIC_RELAXED);
+
+		if (at && rq == at - from_rq)
+			return (int)i;
+	}
+	return -1;
+}
+
 static void bpf_forget_stacks(struct engine *e)
 {
 	__atomic_fetch_add(&bpf(e)->skel->bss->epoch, 1, __ATOMIC_SEQ_CST);
@@ -588,6 +606,7 @@ const struct engine_ops engine_bpf = {
 	.watch = bpf_watch,
 	.watched = bpf_watched,
 	.unwind_arrays = bpf_unwind_arrays,
+	.runqueue = bpf_runqueue,
 	.forget_stacks = bpf_forget_stacks,
 	.hurry = bpf_hurry,
 	.losses = bpf_losses,

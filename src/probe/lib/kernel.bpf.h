@@ -71,8 +71,6 @@ struct rt_mutex_base {
 
 struct rq {
 	unsigned int nr_running;
-	struct raw_spinlock __lock;
-	int cpu;
 };
 
 struct cfs_rq {

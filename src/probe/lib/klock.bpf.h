@@ -58,17 +58,12 @@ static __always_inline bool is_inode(__u64 inode)
 	       inode + bpf_core_field_offset(struct inode, i_data);
 }
 
+/* The collector tells runqueues and the kernel's own data, by the address. */
 static __always_inline __u32 klock_what(struct task_struct *me, __u64 lock, __u32 flags,
 					__u64 *ret_of)
 {
 	*ret_of = 0;
 	if (klock_spins(flags)) {
-		__u64 rq = (__u64)me->se.cfs_rq->rq;
-
-		if (lock == rq + bpf_core_field_offset(struct rq, __lock)) {
-			*ret_of = me->se.cfs_rq->rq->cpu;
-			return KLOCK_RUNQUEUE;
-		}
 		if (me->sighand &&
 		    lock == (__u64)me->sighand +
 				    bpf_core_field_offset(struct sighand_struct, siglock)) {

@@ -31,8 +31,8 @@ static void test_runqueues(void **state)
 {
 	check(&ops, 0xffff88810a000000, KLOCK_SPIN, KLOCK_ANY, 0, KLOCK_RUNQUEUE, 0);
 	check(&ops, 0xffff88810a100000, KLOCK_SPIN, KLOCK_ANY, 0, KLOCK_RUNQUEUE, 1);
-	check(&ops, 0xffff88810a100000, KLOCK_SPIN | KLOCK_IN_INTERRUPT, KLOCK_ANY, 0, KLOCK_RUNQUEUE,
-	      1);
+	check(&ops, 0xffff88810a100000, KLOCK_SPIN | KLOCK_IN_INTERRUPT, KLOCK_ANY, 0,
+	      KLOCK_RUNQUEUE, 1);
 	check(&ops, 0xffff88810a100040, KLOCK_SPIN, KLOCK_ANY, 0, KLOCK_ANY, 0);
 	/* A lock that sleeps is none, wherever it lies. */
 	check(&ops, 0xffff88810a000000, KLOCK_MUTEX, KLOCK_ANY, 0, KLOCK_ANY, 0);

@@ -41,6 +41,7 @@ struct display {
 	int end_fd;
 	struct screen screen;
 	struct reader *reader;
+	struct reader *events; /* the same file again, for the names of data */
 	struct symtab *symtab; /* the reader's */
 	struct namer *namer;
 	struct model *model;
@@ -71,13 +72,18 @@ static bool follow(struct display *d)
 	if (!d->reader) {
 		if (reader_open(d->opts->path, &d->reader))
 			return false;
+		if (reader_open(d->opts->path, &d->events)) {
+			reader_close(d->reader);
+			d->reader = NULL;
+			return false;
+		}
 		d->symtab = symtab_new();
 		reader_set_symtab(d->reader, d->symtab);
 		d->model = model_follow(d->reader, &opts);
 	}
-	if (reader_follow(d->reader))
+	if (reader_follow(d->reader) || reader_follow(d->events))
 		return false;
-	namer_more(d->namer, d->reader, clock_mono_ns() + NAMING_NS, d->symtab);
+	namer_more(d->namer, d->reader, d->events, clock_mono_ns() + NAMING_NS, d->symtab);
 	return !model_follow_more(d->model, d->reader);
 }
 

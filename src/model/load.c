@@ -33,6 +33,11 @@ static uint32_t source_stop(void *arg, uint32_t index)
 	return reader_stack_stop(arg, index);
 }
 
+static const struct data_symbol *source_data(void *arg, uint32_t module, uint64_t address)
+{
+	return reader_data(arg, module, address);
+}
+
 static void set(char **to, const struct reader *r, const char *key)
 {
 	const char *val = reader_meta(r, key, 0);
@@ -131,8 +136,8 @@ static int feed(struct reader *r, const struct model_opts *opts, bool scan_first
 int model_load(struct reader *r, const char *path, const struct model_opts *opts,
 	       struct model **ret)
 {
-	const struct frame_source frames = {r, source_stack, source_symbol, source_module,
-					    source_stop};
+	const struct frame_source frames = {r,		 source_stack, source_symbol, source_module,
+					    source_stop, source_data};
 	struct model_opts with = *opts;
 	struct model *m;
 	int rc;
@@ -151,8 +156,8 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 
 struct model *model_follow(struct reader *r, const struct model_opts *opts)
 {
-	const struct frame_source frames = {r, source_stack, source_symbol, source_module,
-					    source_stop};
+	const struct frame_source frames = {r,		 source_stack, source_symbol, source_module,
+					    source_stop, source_data};
 	struct model_opts with = *opts;
 
 	with.frames = &frames;

@@ -13,16 +13,6 @@
 #include "model/parts.h"
 #include "store/types.h"
 
-/* What lies in a module's data, as the capture has it named. */
-static const char *names_data(struct names *n, uint32_t module, uint64_t offset)
-{
-	const struct symbol *sym;
-
-	if (!n->source.symbol || !n->source.symbol(n->source.arg, module, offset, &sym))
-		return NULL;
-	return sym->name;
-}
-
 static char *taken(struct buf *b)
 {
 	char *s = mem_strdup(buf_cstr(b));

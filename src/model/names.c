@@ -29,6 +29,7 @@ void names_done(struct names *n)
 	vec_done(&n->functions);
 	vec_done(&n->known);
 	vec_done(&n->scratch);
+	buf_done(&n->data);
 	map_done(&n->by_name);
 	map_done(&n->by_frame);
 }
@@ -180,4 +181,19 @@ size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
 			own = i + 1;
 	*ret += own;
 	return count - own;
+}
+
+const char *names_data(struct names *n, uint32_t module, uint64_t address)
+{
+	const struct data_symbol *d =
+		n->source.data ? n->source.data(n->source.arg, module, address) : NULL;
+
+	if (!d)
+		return NULL;
+	buf_clear(&n->data);
+	buf_printf(&n->data, "%s", d->name);
+	/* In a lock the address may be that of any of its words. */
+	if (!d->whole && address != d->begin)
+		buf_printf(&n->data, "+0x%" PRIx64, address - d->begin);
+	return buf_cstr(&n->data);
 }

@@ -6,12 +6,14 @@
 #ifndef THAW_MODEL_NAMES_H
 #define THAW_MODEL_NAMES_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct data_symbol;
 struct frame;
 struct module;
 struct symbol;
@@ -22,6 +24,8 @@ struct frame_source {
 	size_t (*symbol)(void *arg, uint32_t module, uint64_t offset, const struct symbol **ret);
 	const struct module *(*module)(void *arg, uint32_t index);
 	uint32_t (*stop)(void *arg, uint32_t index); /* enum unwind_stop; NULL: nobody knows */
+	/* What holds a virtual address of the module's data; NULL: nobody knows any. */
+	const struct data_symbol *(*data)(void *arg, uint32_t module, uint64_t address);
 };
 
 struct named_frame {
@@ -53,6 +57,7 @@ struct names {
 	struct map by_frame; /* hash of module and offset -> place in known + 1 */
 	VEC(struct known_frame) known;
 	VEC(struct named_frame) scratch;
+	struct buf data;
 };
 
 void names_init(struct names *n, const struct frame_source *source);
@@ -71,6 +76,12 @@ size_t names_stack(struct names *n, uint32_t kstack, uint32_t ustack,
  */
 size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
 			  const struct named_frame **ret);
+
+/*
+ * What lies at a virtual address of a module's data (of the kernel: at an address): "commit_lock",
+ * "server.pool[3].lock", "server+0x40"; NULL if nothing is known. Valid until the next call.
+ */
+const char *names_data(struct names *n, uint32_t module, uint64_t address);
 
 static inline const struct function *names_function(const struct names *n, uint32_t i)
 {

@@ -61,6 +61,8 @@ static int parse(struct reader *r, const struct index_entry *e, struct cursor c)
 		return stacks_read(&r->stacks, c, r->max_index);
 	case CHUNK_SYMBOLS:
 		return symbols_read(r->symtab, c);
+	case CHUNK_DATA:
+		return symdata_read(symtab_data(r->symtab), c);
 	case CHUNK_END:
 		return totals_read(&r->totals, c);
 	}
@@ -314,6 +316,11 @@ size_t reader_symbol(const struct reader *r, uint32_t module, uint64_t offset,
 		     const struct symbol **ret_syms)
 {
 	return symtab_find(r->symtab, module, offset, ret_syms);
+}
+
+const struct data_symbol *reader_data(const struct reader *r, uint32_t module, uint64_t address)
+{
+	return symtab_find_data(r->symtab, module, address);
 }
 
 void reader_set_symtab(struct reader *r, struct symtab *st)

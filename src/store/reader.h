@@ -70,6 +70,8 @@ uint32_t reader_stack_stop(const struct reader *r, uint32_t index);
 
 size_t reader_symbol(const struct reader *r, uint32_t module, uint64_t offset,
 		     const struct symbol **ret_syms);
+/* The named piece of data that holds a virtual address of the module, or NULL: see types.h. */
+const struct data_symbol *reader_data(const struct reader *r, uint32_t module, uint64_t address);
 /* Names made after the fact, for a capture that was torn before it got its own. Takes it over. */
 void reader_set_symtab(struct reader *r, struct symtab *st);
 

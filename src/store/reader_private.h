@@ -7,6 +7,7 @@
 #include "store/inspect.h"
 #include "store/reader.h"
 #include "store/source.h"
+#include "store/symtab_private.h"
 #include "store/tables.h"
 
 struct reader {

@@ -18,6 +18,7 @@ struct symtab {
 	size_t n;
 	uint32_t *slots; /* index + 1; 0: free */
 	size_t mask;
+	struct symdata data;
 };
 
 struct symtab *symtab_new(void)
@@ -30,6 +31,7 @@ void symtab_free(struct symtab *st)
 	if (!st)
 		return;
 	pool_done(&st->pool);
+	symdata_done(&st->data);
 	free(st->entries);
 	free(st->slots);
 	free(st);
@@ -112,4 +114,24 @@ size_t symtab_count(const struct symtab *st)
 const struct symtab_entry *symtab_entries(const struct symtab *st)
 {
 	return st->entries;
+}
+
+struct symdata *symtab_data(struct symtab *st)
+{
+	return &st->data;
+}
+
+void symtab_add_data(struct symtab *st, uint32_t module, const struct data_symbol *d)
+{
+	symdata_add(&st->data, module, d);
+}
+
+const struct data_symbol *symtab_find_data(struct symtab *st, uint32_t module, uint64_t address)
+{
+	return st ? symdata_find(&st->data, module, address) : NULL;
+}
+
+size_t symtab_data_count(struct symtab *st)
+{
+	return st ? symdata_count(&st->data) : 0;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of frames: (module, offset) -> symbols. Written at the end of a recording, or made later.
+/*
+ * Names of frames, (module, offset) -> symbols, and of data, (module, virtual address) -> symbol.
+ * Written at the end of a recording, or made later.
  */
 #ifndef THAW_STORE_SYMTAB_H
 #define THAW_STORE_SYMTAB_H
@@ -19,5 +21,11 @@ void symtab_add(struct symtab *st, uint32_t module, uint64_t offset, const struc
 size_t symtab_find(const struct symtab *st, uint32_t module, uint64_t offset,
 		   const struct symbol **ret_syms);
 size_t symtab_count(const struct symtab *st);
+
+/* Copies it. The same piece may be added again. */
+void symtab_add_data(struct symtab *st, uint32_t module, const struct data_symbol *d);
+/* The innermost piece that holds the address, or NULL. Valid until the next symtab_add_data(). */
+const struct data_symbol *symtab_find_data(struct symtab *st, uint32_t module, uint64_t address);
+size_t symtab_data_count(struct symtab *st);
 
 #endif

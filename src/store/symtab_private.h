@@ -3,6 +3,7 @@
 #ifndef THAW_STORE_SYMTAB_PRIVATE_H
 #define THAW_STORE_SYMTAB_PRIVATE_H
 
+#include "store/symdata.h"
 #include "store/symtab.h"
 
 struct symtab_entry {
@@ -14,5 +15,6 @@ struct symtab_entry {
 
 /* symtab_count() of them. */
 const struct symtab_entry *symtab_entries(const struct symtab *st);
+struct symdata *symtab_data(struct symtab *st);
 
 #endif

@@ -46,4 +46,15 @@ struct symbol {
 
 #define SYMBOLS_PER_FRAME_MAX 64
 
+/*
+ * A named piece of data of a module: [begin, begin + size), in the module's virtual addresses (of a
+ * file, as its program headers have them; of the kernel, addresses). Not offsets: frames have
+ * those.
+ */
+struct data_symbol {
+	const char *name; /* never NULL */
+	uint64_t begin, size;
+	bool whole; /* a lock: each byte of it has this name */
+};
+
 #endif

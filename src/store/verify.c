@@ -55,6 +55,8 @@ static int check_chunk(struct check *k, struct reader *r, const struct index_ent
 		return check_events(k, e, raw);
 	case CHUNK_SYMBOLS:
 		return symbols_read(k->symtab, c);
+	case CHUNK_DATA:
+		return symdata_read(symtab_data(k->symtab), c);
 	case CHUNK_INDEX:
 		return index_read(&k->index, c, r->source.head.head_bytes, e->offset);
 	case CHUNK_END:

@@ -232,7 +232,18 @@ int writer_flush(struct writer *w, bool wait)
 	return named(w, wait ? disk_wait(w->disk) : disk_status(w->disk));
 }
 
-void writer_symbols(struct writer *w, const struct symtab *st)
+static void put_data(struct writer *w, struct symtab *st)
+{
+	for (size_t done = 0; done < symtab_data_count(st);) {
+		struct chunk *c = chunk_new(CHUNK_DATA, 0);
+
+		c->items = (uint32_t)symdata_put(&c->raw, symtab_data(st), done, SYMBOL_BYTES);
+		done += c->items;
+		disk_put(w->disk, c);
+	}
+}
+
+void writer_symbols(struct writer *w, struct symtab *st)
 {
 	struct symtab_entry *sorted;
 	size_t n = symtab_count(st);
@@ -246,6 +257,7 @@ void writer_symbols(struct writer *w, const struct symtab *st)
 		disk_put(w->disk, c);
 	}
 	free(sorted);
+	put_data(w, st);
 }
 
 int writer_status(struct writer *w)

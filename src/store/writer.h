@@ -50,7 +50,7 @@ void writer_tick(struct writer *w, uint64_t now_ns);
 /* Hands everything to the disk thread; with `wait`, returns when it is written. */
 int writer_flush(struct writer *w, bool wait);
 
-void writer_symbols(struct writer *w, const struct symtab *st);
+void writer_symbols(struct writer *w, struct symtab *st);
 
 /* 0, or what went wrong in the disk thread (-ENOSPC, ...) with the message set. Cheap. */
 int writer_status(struct writer *w);

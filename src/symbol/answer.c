@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "symbol/table.h"
 
-enum { TAG_STRING = 1, TAG_RUN = 2, TAG_END = 3 };
+enum { TAG_STRING = 1, TAG_RUN = 2, TAG_END = 3, TAG_DATA = 4 };
 
 #define FLUSH_BYTES (256u << 10)
 
@@ -72,6 +72,20 @@ void answer_run(struct answer *a, size_t first, size_t count, const struct answe
 		buf_put_varint(&a->out, frames[i].file);
 		buf_put_varint(&a->out, frames[i].line);
 	}
+	a->next = first + count;
+	if (a->out.len >= FLUSH_BYTES)
+		flush(a);
+}
+
+void answer_data(struct answer *a, size_t first, size_t count, const struct answer_data *d)
+{
+	buf_put_u8(&a->out, TAG_DATA);
+	buf_put_varint(&a->out, first - a->next);
+	buf_put_varint(&a->out, count);
+	buf_put_varint(&a->out, d->name);
+	buf_put_varint(&a->out, d->begin);
+	buf_put_varint(&a->out, d->size);
+	buf_put_varint(&a->out, d->whole);
 	a->next = first + count;
 	if (a->out.len >= FLUSH_BYTES)
 		flush(a);
@@ -144,30 +158,76 @@ static void take_run(struct cursor *c, const strings *s, size_t n, size_t *next,
 	*next += (size_t)(skip + count);
 }
 
-int answer_parse(struct buf *bytes, size_t n, symbols_fn *fn, void *ctx)
+/* What was asked, and who is to hear the answer: one of the two. */
+struct listener {
+	size_t n, next;
+	const uint64_t *asked; /* of data only */
+	symbols_fn *fn;
+	symbols_data_fn *data_fn;
+	void *ctx;
+};
+
+static void take_data(struct cursor *c, const strings *s, struct listener *l)
+{
+	uint64_t skip = cur_varint(c), count = cur_varint(c), name = cur_varint(c);
+	struct symbols_data d = {.name = string_of(s, name)};
+	uint64_t whole;
+
+	d.begin = cur_varint(c);
+	d.size = cur_varint(c);
+	whole = cur_varint(c);
+	d.whole = whole;
+	if (!cur_ok(c) || skip > l->n - l->next || !count || count > l->n - l->next - skip ||
+	    !d.name || whole > 1 || !d.size || d.begin > UINT64_MAX - d.size) {
+		c->bad = true;
+		return;
+	}
+	l->next += (size_t)skip;
+	for (uint64_t i = 0; i < count; i++)
+		if (l->asked[l->next + i] < d.begin || l->asked[l->next + i] - d.begin >= d.size)
+			c->bad = true;
+	if (cur_ok(c))
+		l->data_fn(l->ctx, l->next, (size_t)count, &d);
+	l->next += (size_t)count;
+}
+
+static int parse(struct buf *bytes, struct listener *l)
 {
 	struct cursor c = cur_init(bytes->p, bytes->len);
 	strings s = {0};
-	size_t next = 0;
 	bool ended = false;
 
 	while (!cur_end(&c) && !ended) {
-		switch (cur_u8(&c)) {
-		case TAG_STRING:
+		uint8_t tag = cur_u8(&c);
+
+		if (tag == TAG_STRING)
 			take_string(&c, &s);
-			break;
-		case TAG_RUN:
-			take_run(&c, &s, n, &next, fn, ctx);
-			break;
-		case TAG_END:
+		else if (tag == TAG_RUN && l->fn)
+			take_run(&c, &s, l->n, &l->next, l->fn, l->ctx);
+		else if (tag == TAG_DATA && l->data_fn)
+			take_data(&c, &s, l);
+		else if (tag == TAG_END)
 			ended = true;
-			break;
-		default:
+		else
 			c.bad = true;
-		}
 	}
 	vec_done(&s);
 	if (!ended || !cur_ok(&c) || !cur_end(&c))
 		return err_set(-EBADMSG, "the answer is damaged or incomplete");
 	return 0;
+}
+
+int answer_parse(struct buf *bytes, size_t n, symbols_fn *fn, void *ctx)
+{
+	struct listener l = {.n = n, .fn = fn, .ctx = ctx};
+
+	return parse(bytes, &l);
+}
+
+int answer_parse_data(struct buf *bytes, const uint64_t *asked, size_t n, symbols_data_fn *fn,
+		      void *ctx)
+{
+	struct listener l = {.n = n, .asked = asked, .data_fn = fn, .ctx = ctx};
+
+	return parse(bytes, &l);
 }

@@ -7,9 +7,12 @@
  *   2 skip count n frames  of the offsets that were asked for, in their order: the next `skip` have
  *                          no name, the `count` after them all have these n frames, innermost
  *                          first: name, file (0: unknown), line (0: unknown)
+ *   4 skip count data      the same where names of data were asked for: the `count` lie in this
+ *                          piece: name, begin, size, whole (0 or 1)
  *   3                      the end; nothing may follow
  *
- * All numbers are varints. Private to symbol/.
+ * All numbers are varints. An answer has pieces of the kind that was asked for, and no others.
+ * Private to symbol/.
  */
 #ifndef THAW_SYMBOL_ANSWER_H
 #define THAW_SYMBOL_ANSWER_H
@@ -38,9 +41,20 @@ uint32_t answer_string(struct answer *a, const char *s);
 /* The offsets first .. first + count - 1 have these frames. `first` must only grow. */
 void answer_run(struct answer *a, size_t first, size_t count, const struct answer_frame *frames,
 		size_t n);
+struct answer_data {
+	uint32_t name;
+	uint64_t begin, size;
+	bool whole;
+};
+
+/* The same for data. */
+void answer_data(struct answer *a, size_t first, size_t count, const struct answer_data *d);
 int answer_end(struct answer *a);
 
 /* Gives each run to fn. n: how many offsets were asked for. Changes the bytes. */
 int answer_parse(struct buf *bytes, size_t n, symbols_fn *fn, void *ctx);
+/* The same for data: what was asked for must lie where it is said to. */
+int answer_parse_data(struct buf *bytes, const uint64_t *asked, size_t n, symbols_data_fn *fn,
+		      void *ctx);
 
 #endif

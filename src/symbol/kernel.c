@@ -6,6 +6,10 @@
  *
  * kallsyms has no sizes. A function reaches to the next symbol; the limit only matters behind the
  * last function of the kernel and of each module.
+ *
+ * Data (a lock, a struct with one in it) is there if the kernel was built with KALLSYMS_ALL. If it
+ * was not, only the borders of sections are, and a few others: then a name counts for its very
+ * first byte alone, because nobody knows what lies between two of them.
  */
 #include "symbol/symbol.h"
 
@@ -18,6 +22,7 @@
 
 #define KALLSYMS_BYTES_MAX (128u << 20)
 #define FUNCTION_MAX (128u << 10)
+#define DATA_MAX (64u << 10)
 
 /* The digits before a space; false if there are none, too many, or others. */
 static bool parse_address(const char **at, const char *end, uint64_t *ret)
@@ -42,31 +47,49 @@ static bool parse_address(const char **at, const char *end, uint64_t *ret)
 	return true;
 }
 
-static void parse_line(struct symbols *s, const char *line, const char *end, uint64_t *nonzero)
+struct parsing {
+	struct symbols *s;
+	bool data;
+	uint64_t nonzero;
+	bool whole; /* variables that are not exported are there, too */
+};
+
+static bool is_data(const char *name, char type)
+{
+	static const char *const borders[] = {"__start_", "__stop_", "__end_", "__begin_"};
+
+	for (size_t i = 0; i < ARRAY_LEN(borders); i++)
+		if (!strncmp(name, borders[i], strlen(borders[i])))
+			return false;
+	return strchr("bBdDrRvV", type);
+}
+
+static void parse_line(struct parsing *x, const char *line, const char *end)
 {
 	const char *p = line;
 	uint64_t address;
 	char type;
 
-	if (!parse_address(&p, end, &address) || end - p < 3 || p[1] != ' ')
+	if (!parse_address(&p, end, &address) || end - p < 3 || p[1] != ' ' || !*p)
 		return;
 	type = *p;
-	*nonzero |= address;
-	if (type != 't' && type != 'T' && type != 'w' && type != 'W')
+	x->nonzero |= address;
+	x->whole |= type == 'd' || type == 'b';
+	if (x->data ? !is_data(p + 2, type)
+		    : type != 't' && type != 'T' && type != 'w' && type != 'W')
 		return;
-	table_add(s, &(struct table_sym){
-			     .begin = address,
-			     .end = address,
-			     .name = (uint32_t)(p + 2 - (const char *)s->names.p),
-			     .is_func = true,
-			     .exported = type != 't',
-		     });
+	table_add(x->s, &(struct table_sym){
+				.begin = address,
+				.end = address,
+				.name = (uint32_t)(p + 2 - (const char *)x->s->names.p),
+				.is_func = true,
+				.exported = !strchr("tbdr", type),
+			});
 }
 
-int kallsyms_parse(struct buf *text, struct symbols **ret)
+static int parse(struct buf *text, bool data, struct symbols **ret)
 {
-	uint64_t nonzero = 0;
-	struct symbols *s;
+	struct parsing x = {.data = data};
 	char *p, *end;
 
 	for (size_t i = 0; i < text->len; i++)
@@ -74,23 +97,33 @@ int kallsyms_parse(struct buf *text, struct symbols **ret)
 			text->p[i] = '\0';
 		else if (text->p[i] == '\t')
 			text->p[i] = ' ';
-	s = table_new(text);
-	p = (char *)s->names.p;
-	end = p + s->names.len;
+	x.s = table_new(text);
+	p = (char *)x.s->names.p;
+	end = p + x.s->names.len;
 	while (p < end) {
 		char *stop = p + strlen(p);
 
-		parse_line(s, p, stop, &nonzero);
+		parse_line(&x, p, stop);
 		p = stop + 1;
 	}
-	if (!nonzero) {
-		symbols_free(s);
+	if (!x.nonzero) {
+		symbols_free(x.s);
 		return err_set(-EPERM, "the kernel hides its addresses (kernel.kptr_restrict): run "
 				       "as root, or set it to 0, to see kernel functions by name");
 	}
-	table_build(s, FUNCTION_MAX);
-	*ret = s;
+	table_build(x.s, !data ? FUNCTION_MAX : x.whole ? DATA_MAX : 1);
+	*ret = x.s;
 	return 0;
+}
+
+int kallsyms_parse(struct buf *text, struct symbols **ret)
+{
+	return parse(text, false, ret);
+}
+
+int kallsyms_parse_data(struct buf *text, struct symbols **ret)
+{
+	return parse(text, true, ret);
 }
 
 static int read_all(int fd, struct buf *b)
@@ -112,7 +145,7 @@ static int read_all(int fd, struct buf *b)
 	}
 }
 
-int symbols_load_kernel(struct symbols **ret)
+static int load(bool data, struct symbols **ret)
 {
 	struct buf text = {0};
 	int rc, fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -121,7 +154,28 @@ int symbols_load_kernel(struct symbols **ret)
 		return err_set(-errno, "/proc/kallsyms: %s", strerror(errno));
 	rc = read_all(fd, &text);
 	close(fd);
-	rc = rc ? rc : kallsyms_parse(&text, ret);
+	rc = rc ? rc : parse(&text, data, ret);
 	buf_done(&text);
 	return rc;
+}
+
+int symbols_load_kernel(struct symbols **ret)
+{
+	return load(false, ret);
+}
+
+int symbols_load_kernel_data(struct symbols **ret)
+{
+	return load(true, ret);
+}
+
+bool symbols_data_at(const struct symbols *s, uint64_t address, struct symbols_data *ret)
+{
+	const struct table_sym *sym = table_find(s, address, NULL);
+
+	if (!sym)
+		return false;
+	*ret = (struct symbols_data){
+		.name = table_name(s, sym), .begin = sym->begin, .size = sym->end - sym->begin};
+	return true;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of an ELF file, by their place in the file. Best first: .symtab of its separate
- * debug file, its own .symtab, .gnu_debugdata with .dynsym, .dynsym.
- * Lookups come as file offsets (that is
- * what a mapping gives), so addresses are turned into offsets here, once: a symbol belongs to the
- * executable PT_LOAD that holds it, is cut at that segment's end, and is left out if there is none.
+ * The functions of an ELF file, by their place in the file, or its data, by address. Best first:
+ * .symtab of its separate debug file, its own .symtab, .gnu_debugdata with .dynsym, .dynsym.
+ * Functions are looked up by file offset (that is what a mapping gives), so addresses are turned
+ * into offsets here, once: a symbol belongs to the executable PT_LOAD that holds it, is cut at that
+ * segment's end, and is left out if there is none. Data keeps its address: .bss has no place in the
+ * file.
  */
 #include "symbol/symbol.h"
 
@@ -39,11 +40,44 @@ static const struct elf_segment *text_of(const struct elf *e, uint64_t vaddr)
 	return NULL;
 }
 
+static bool wanted_data(const struct elf_symbol *sym)
+{
+	return sym->section != SHN_UNDEF && sym->section != SHN_ABS && sym->size &&
+	       sym->bind <= STB_GNU_UNIQUE && (sym->type == STT_OBJECT || sym->type == STT_COMMON);
+}
+
+static bool in_memory(const struct elf *e, uint64_t vaddr, uint64_t size)
+{
+	for (size_t i = 0; i < e->n_segments; i++) {
+		const struct elf_segment *s = &e->segments[i];
+
+		if (s->type == PT_LOAD && vaddr >= s->vaddr && vaddr - s->vaddr < s->memsz)
+			return size <= s->memsz - (vaddr - s->vaddr);
+	}
+	return false;
+}
+
 /* The symbols of one or more tables, before they become one. */
 struct pile {
+	bool data;
 	struct buf names;
 	VEC(struct table_sym) syms;
 };
+
+static void add_data(struct pile *p, uint64_t base, const struct elf *main,
+		     const struct elf_symbol *sym)
+{
+	struct table_sym x = {
+		.begin = sym->value,
+		.end = sym->value + sym->size,
+		.name = (uint32_t)(base + sym->name),
+		.is_func = true, /* not just a label */
+		.exported = sym->bind != STB_LOCAL,
+	};
+
+	if (wanted_data(sym) && in_memory(main, sym->value, sym->size))
+		vec_push(&p->syms, x);
+}
 
 static void add(struct pile *p, uint64_t base, const struct elf *text, const struct elf *from,
 		const struct elf_symbol *sym)
@@ -77,8 +111,12 @@ static int pile_up(struct pile *p, const struct elf *text, const struct elf *fro
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
 	if (base + t.strings.len < UINT32_MAX) {
-		while (elf_symtab_next(&t, &sym))
-			add(p, base, text, from, &sym);
+		while (elf_symtab_next(&t, &sym)) {
+			if (p->data)
+				add_data(p, base, text, &sym);
+			else
+				add(p, base, text, from, &sym);
+		}
 		buf_put(&p->names, t.strings.p, t.strings.len);
 		buf_put_u8(&p->names, 0);
 	}
@@ -109,9 +147,9 @@ static void cut_version(struct pile *p, const struct table_sym *sym)
 		*at = '\0';
 }
 
-int table_load(const struct elf *e, const struct elf *debug, struct symbols **ret)
+static int load(const struct elf *e, const struct elf *debug, bool data, struct symbols **ret)
 {
-	struct pile p = {0};
+	struct pile p = {.data = data};
 	struct symbols *s;
 	int rc = debug ? pile_up(&p, e, debug, SHT_SYMTAB) : 0;
 
@@ -134,6 +172,16 @@ int table_load(const struct elf *e, const struct elf *debug, struct symbols **re
 	buf_done(&p.names);
 	vec_done(&p.syms);
 	return rc;
+}
+
+int table_load(const struct elf *e, const struct elf *debug, struct symbols **ret)
+{
+	return load(e, debug, false, ret);
+}
+
+int table_load_data(const struct elf *e, const struct elf *debug, struct symbols **ret)
+{
+	return load(e, debug, true, ret);
 }
 
 int symbols_load_image(const void *image, size_t len, struct symbols **ret)

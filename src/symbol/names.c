@@ -207,11 +207,7 @@ static void answer_all(struct names *n)
 	}
 }
 
-/*
- * Debug information is read in place, through a mapping: most of a large file is never touched. If
- * its owner cuts it off meanwhile, this process dies, and the next one goes without.
- */
-static struct elf *map_elf(int fd)
+struct elf *names_map(int fd)
 {
 	struct elf *e = NULL;
 	struct stat st;
@@ -238,9 +234,9 @@ int names_work(void *ctx)
 		(void)elf_open_fd(job->debug, &n.debug);
 	(void)table_load(n.elf, n.debug, &n.symbols);
 	if (job->dwarf)
-		dwarf = map_elf(job->debug >= 0 ? job->debug : job->main);
+		dwarf = names_map(job->debug >= 0 ? job->debug : job->main);
 	if (dwarf)
-		(void)dwarf_open(dwarf, map_elf(job->alt), &n.dwarf);
+		(void)dwarf_open(dwarf, names_map(job->alt), &n.dwarf);
 	answer_init(&n.answer, SANDBOX_ANSWER);
 	answer_all(&n);
 	if (n.dwarf && dwarf_failed(n.dwarf))

@@ -29,8 +29,15 @@ static uint64_t until(const struct symbols_query *q)
 	return q->until_ns && q->until_ns < mine ? q->until_ns : mine;
 }
 
+/* Who is to hear the answer: one of the two. */
+struct asker {
+	symbols_fn *fn;
+	symbols_data_fn *data_fn;
+	void *ctx;
+};
+
 static int ask(const struct symbols_query *q, worker_fn *work, void *job, const int *files,
-	       size_t n_files, symbols_fn *fn, void *ctx)
+	       size_t n_files, const struct asker *by)
 {
 	struct worker w = {.kind = WORKER_PARSER,
 			   .fn = work,
@@ -44,14 +51,17 @@ static int ask(const struct symbols_query *q, worker_fn *work, void *job, const 
 	int rc;
 
 	rc = worker_run(&w, &answer);
-	rc = rc ? rc : answer_parse(&answer, q->n, fn, ctx);
+	if (!rc && by->data_fn)
+		rc = answer_parse_data(&answer, q->offsets, q->n, by->data_fn, by->ctx);
+	else if (!rc)
+		rc = answer_parse(&answer, q->n, by->fn, by->ctx);
 	buf_done(&answer);
 	return rc;
 }
 
 /* The child finds its files at fixed places, in the order of the array. */
 static int ask_names(const struct symbols_query *q, const struct files *f, bool dwarf,
-		     symbols_fn *fn, void *ctx)
+		     const struct asker *by)
 {
 	struct names_job job = {.main = SANDBOX_FILES,
 				.debug = -1,
@@ -70,10 +80,10 @@ static int ask_names(const struct symbols_query *q, const struct files *f, bool 
 		job.alt = SANDBOX_FILES + (int)n;
 		fds[n++] = f->alt.fd;
 	}
-	return ask(q, names_work, &job, fds, n, fn, ctx);
+	return ask(q, by->data_fn ? names_work_data : names_work, &job, fds, n, by);
 }
 
-int symbols_resolve(const struct symbols_query *q, symbols_fn *fn, void *ctx)
+static int resolve(const struct symbols_query *q, const struct asker *by)
 {
 	uint64_t now = clock_mono_ns(), end = until(q);
 	struct symbols_query first = *q;
@@ -86,19 +96,29 @@ int symbols_resolve(const struct symbols_query *q, symbols_fn *fn, void *ctx)
 	}
 	if (f.has_dwarf && end > now)
 		first.until_ns = end - (end - now) / RESERVE;
-	rc = ask_names(&first, &f, f.has_dwarf, fn, ctx);
+	rc = ask_names(&first, &f, f.has_dwarf, by);
 	if (rc && f.has_dwarf) {
 		char why[512];
 
 		err_add(rc, "%s: its debug information could not be read", q->path);
 		snprintf(why, sizeof(why), "%s", err_msg());
-		rc = ask_names(q, &f, false, fn, ctx) ? rc : SYMBOLS_PARTLY;
+		rc = ask_names(q, &f, false, by) ? rc : SYMBOLS_PARTLY;
 		err_put(why);
 	} else if (rc) {
 		err_add(rc, "%s: its symbols could not be read", q->path);
 	}
 	files_close(&f);
 	return rc;
+}
+
+int symbols_resolve(const struct symbols_query *q, symbols_fn *fn, void *ctx)
+{
+	return resolve(q, &(struct asker){.fn = fn, .ctx = ctx});
+}
+
+int symbols_resolve_data(const struct symbols_query *q, symbols_data_fn *fn, void *ctx)
+{
+	return resolve(q, &(struct asker){.data_fn = fn, .ctx = ctx});
 }
 
 int symbols_resolve_jit(const struct symbols_query *q, symbols_fn *fn, void *ctx)
@@ -108,7 +128,7 @@ int symbols_resolve_jit(const struct symbols_query *q, symbols_fn *fn, void *ctx
 
 	if (rc)
 		return rc;
-	rc = ask(q, perfmap_work, &job, &fd, 1, fn, ctx);
+	rc = ask(q, perfmap_work, &job, &fd, 1, &(struct asker){.fn = fn, .ctx = ctx});
 	close(fd);
 	return rc ? err_add(rc, "the perf map of process %u could not be read", q->pid) : 0;
 }

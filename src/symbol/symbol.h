@@ -69,4 +69,31 @@ int symbols_resolve(const struct symbols_query *q, symbols_fn *fn, void *ctx);
 /* The names of code that process `pid` made itself, from its perf map. Offsets are addresses. */
 int symbols_resolve_jit(const struct symbols_query *q, symbols_fn *fn, void *ctx);
 
+/* ---- data ---- */
+
+/*
+ * A named piece of data: a variable, or the innermost member of it that holds what was asked for.
+ * Of a lock every byte has the lock's name; elsewhere "name+0x10" is the way to say where in it.
+ */
+struct symbols_data {
+	const char *name; /* "commit_lock", "server.pool[3].lock" */
+	uint64_t begin, size;
+	bool whole; /* it is a lock */
+};
+
+/* The addresses numbered first .. first + count - 1 all lie in it. Valid for the call. */
+typedef void symbols_data_fn(void *ctx, size_t first, size_t count, const struct symbols_data *d);
+
+/*
+ * The names of an ELF file's data. Here q->offsets are virtual addresses of the file (an address in
+ * a process minus the load bias), ascending: .bss has no place in the file. Returns as
+ * symbols_resolve() does.
+ */
+int symbols_resolve_data(const struct symbols_query *q, symbols_data_fn *fn, void *ctx);
+
+/* The running kernel's data, as far as kallsyms has it: see kernel.c. */
+int symbols_load_kernel_data(struct symbols **ret);
+/* What symbols_load_kernel_data() knows about an address. */
+bool symbols_data_at(const struct symbols *s, uint64_t address, struct symbols_data *ret);
+
 #endif

@@ -52,11 +52,14 @@ struct elf;
 
 /* The symbols of an ELF file and of its separate debug file, if it has one. */
 int table_load(const struct elf *e, const struct elf *debug, struct symbols **ret);
+/* The same for data, by address in the file (not offset); those without a size are left out. */
+int table_load_data(const struct elf *e, const struct elf *debug, struct symbols **ret);
 /* The file inside .gnu_debugdata; see debugdata.c. */
 int debugdata_unpack(const struct elf *e, struct buf *ret);
 
 /* Kernel symbols from the text of /proc/kallsyms, which becomes the table's. */
 int kallsyms_parse(struct buf *text, struct symbols **ret);
+int kallsyms_parse_data(struct buf *text, struct symbols **ret);
 
 /*
  * Opens a regular file, and nothing else, whatever the path leads to; see file.c. The path is one

@@ -36,8 +36,15 @@ static void use_stack(const struct reader *r, uint32_t index)
 		const struct module *m = reader_module(r, f[i].module);
 		size_t k = reader_symbol(r, f[i].module, f[i].offset, &s);
 
+		const struct data_symbol *d = reader_data(r, f[i].module, f[i].offset);
+
 		if (m)
 			touch(m->path);
+		if (d) {
+			if (f[i].offset - d->begin >= d->size)
+				abort();
+			touch(d->name);
+		}
 		for (; k; k--, s++) {
 			touch(s->name);
 			if (s->file)

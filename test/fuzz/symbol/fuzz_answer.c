@@ -72,7 +72,48 @@ static void run(void *ctx, size_t first, size_t count, const struct symbols_fram
 		answer_run(c->copy, first, count, again, n);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* What was asked for, if it was data: some neighbours, some far apart. */
+static const uint64_t *asked(void)
+{
+	static uint64_t v[OFFSETS];
+
+	for (size_t i = 0; i < OFFSETS; i++)
+		v[i] = i % 2 ? v[i - 1] + 8 : 64 * i * i;
+	return v;
+}
+
+static void piece(void *ctx, size_t first, size_t count, const struct symbols_data *d)
+{
+	const uint64_t *v = asked();
+	struct check *c = ctx;
+
+	if (first < c->next || !count || first + count > OFFSETS || !d->name || !d->size)
+		abort();
+	c->next = first + count;
+	for (size_t i = first; i < first + count; i++)
+		if (v[i] < d->begin || v[i] - d->begin >= d->size)
+			abort();
+	if (!*d->name)
+		return;
+	mix(c, first);
+	mix(c, count);
+	check_string(c, d->name);
+	mix(c, d->begin);
+	mix(c, d->size);
+	mix(c, d->whole);
+	if (c->copy)
+		answer_data(c->copy, first, count,
+			    &(struct answer_data){answer_string(c->copy, d->name), d->begin,
+						  d->size, d->whole});
+}
+
+static int parse(struct buf *bytes, bool is_data, struct check *c)
+{
+	return is_data ? answer_parse_data(bytes, asked(), OFFSETS, piece, c)
+		       : answer_parse(bytes, OFFSETS, run, c);
+}
+
+static void try(const uint8_t *data, size_t size, bool is_data)
 {
 	static int fd = -1;
 	struct check a = {0}, b = {0};
@@ -88,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	answer_init(&copy, fd);
 	a.copy = &copy;
 	buf_put(&bytes, data, size);
-	rc = answer_parse(&bytes, OFFSETS, run, &a);
+	rc = parse(&bytes, is_data, &a);
 	answer_end(&copy);
 	if (!rc) {
 		len = lseek(fd, 0, SEEK_CUR);
@@ -97,9 +138,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (pread(fd, bytes.p, (size_t)len, 0) != len)
 			abort();
 		bytes.len = (size_t)len;
-		if (answer_parse(&bytes, OFFSETS, run, &b) || a.hash != b.hash)
+		if (parse(&bytes, is_data, &b) || a.hash != b.hash)
 			abort();
 	}
 	buf_done(&bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	try(data, size, false);
+	try(data, size, true);
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/dwarf_numbers.h"
+#include "symbol/data_type.h"
 #include "symbol/dwarf.h"
 #include "symbol/table.h"
 
@@ -56,6 +58,40 @@ static void ask(struct dwarf_info *d, uint64_t address)
 		check_place(&place);
 }
 
+static void check_variable(const struct dw_die *die)
+{
+	uint64_t size = data_size(die);
+	const char *name, *linkage;
+
+	dw_die_names(die, &name, &linkage);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t offset = i < 2 ? i * 8 : size / i;
+		struct data_path p = {.text = "v", .len = 1};
+
+		data_descend(die, offset, &p);
+		if (p.len >= sizeof(p.text) || strlen(p.text) != p.len || p.text[0] != 'v')
+			abort();
+		if (offset < size && p.size && offset - p.begin >= p.size)
+			abort();
+	}
+}
+
+static void check_data(struct dw_file *f)
+{
+	size_t variables = 0;
+
+	for (size_t i = 0; i < f->units.n; i++) {
+		struct dw_walk w;
+		struct dw_die die;
+
+		if (!dw_unit_open(&f->units.v[i]))
+			continue;
+		dw_walk_init(&w, &f->units.v[i], DW_HAS_DATA);
+		while (dw_walk_next(&w, &die) && ++variables < ADDRESSES)
+			check_variable(&die);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dwarf_info *d = NULL;
@@ -70,6 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ask(d, d->ranges.out.v[i].end - 1);
 			ask(d, d->ranges.out.v[i].begin / 2);
 		}
+		check_data(d->dw);
 	}
 	dwarf_close(d);
 	elf_free(e);

@@ -14,6 +14,7 @@
 #include "capture/symbolize.h"
 #include "store/writer.h"
 #include "unit/symbol/build.h"
+#include "wire/state.h"
 
 static const char good[] = "#line 1 \"/truth/good.c\"\n"
 			   "volatile int sink;\n"
@@ -123,7 +124,7 @@ static void test_names_come_as_it_grows(void **state)
 	struct symtab *st = symtab_new();
 	struct namer *namer = namer_new();
 	const struct symbol *s;
-	struct reader *r = NULL;
+	struct reader *r = NULL, *events = NULL;
 	uint64_t at, entry;
 	uint32_t m;
 
@@ -138,26 +139,136 @@ static void test_names_come_as_it_grows(void **state)
 	writer_stack(c.w, c.frames, 1, 0);
 	assert_int_equal(writer_flush(c.w, true), 0);
 	assert_int_equal(reader_open(in_build("g.thaw"), &r), 0);
+	assert_int_equal(reader_open(in_build("g.thaw"), &events), 0);
 	reader_set_symtab(r, st);
-	namer_more(namer, r, 0, st); /* no time for it: no name */
+	namer_more(namer, r, events, 0, st); /* no time for it: no name */
 	assert_int_equal(reader_symbol(r, m, at, &s), 0);
 	namer_free(namer);
 
 	namer = namer_new();
-	namer_more(namer, r, UINT64_MAX, st);
+	namer_more(namer, r, events, UINT64_MAX, st);
 	assert_int_equal(reader_symbol(r, m, at, &s), 2);
 	assert_int_equal(reader_symbol(r, m, entry, &s), 0);
 	c.frames[1] = (struct frame){.module = m, .offset = entry};
 	writer_stack(c.w, c.frames, 2, 0);
 	assert_int_equal(writer_flush(c.w, true), 0);
 	assert_int_equal(reader_follow(r), 0);
-	namer_more(namer, r, UINT64_MAX, st);
+	assert_int_equal(reader_follow(events), 0);
+	namer_more(namer, r, events, UINT64_MAX, st);
 	assert_int_equal(reader_symbol(r, m, at, &s), 2);
 	assert_string_equal(s[0].name, "inner");
 	assert_int_equal(reader_symbol(r, m, entry, &s), 1);
 	assert_string_equal(s[0].name, "main");
 	namer_free(namer);
 	writer_abandon(c.w);
+	reader_close(events);
+	reader_close(r);
+}
+
+/* ---- data ---- */
+
+static const char locks[] =
+	"#include <pthread.h>\n"
+	"struct server { int fd; pthread_mutex_t commit_lock; char rest[64]; };\n"
+	"struct server server; pthread_rwlock_t table_lock; int plain[4];\n"
+	"int main(void) { return server.fd + plain[1]; }\n";
+
+static uint64_t nm(const char *name, const char *symbol)
+{
+	char command[512];
+	unsigned long at = 0;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "nm %s | awk '$3 == \"%s\" { print $1 }'",
+		 in_build(name), symbol);
+	f = popen(command, "r");
+	assert_int_equal(fscanf(f, "%lx", &at), 1);
+	pclose(f);
+	return at;
+}
+
+static void place(struct writer *w, uint32_t module, uint64_t vaddr)
+{
+	struct event ev = {.ts = 1000, .kind = EV_PLACE};
+
+	ev.place = (struct ev_place){.pid = 7,
+				     .addr = 0x7f0000000000 + vaddr,
+				     .kind = PLACE_MODULE,
+				     .module = module,
+				     .offset = vaddr};
+	writer_event(w, &ev);
+}
+
+static void check_data(const struct reader *r, uint32_t module, uint64_t at, const char *name,
+		       uint64_t begin, bool whole)
+{
+	const struct data_symbol *d = reader_data(r, module, at);
+
+	assert_non_null(d);
+	assert_string_equal(d->name, name);
+	assert_true(d->begin == begin);
+	assert_int_equal(d->whole, whole);
+}
+
+/*
+ * Code is known by its place in the file, data by its address: the same number means another thing.
+ * What is stored is read again; a lock's own address is known although one of its words was asked
+ * for.
+ */
+static void test_data_of_locks(void **state)
+{
+	uint64_t server, table, plain;
+	const struct symbol *s;
+	struct capture c = {0};
+	struct writer *again;
+	struct reader *r;
+	struct symtab *st;
+	char notes[512];
+	uint32_t with, without;
+
+	write_text("locks.c", locks);
+	if (!tools("cc nm strip awk") || !sh("cc -O1 -g -o locks locks.c && cp locks plain && "
+					     "strip -g plain"))
+		skip();
+	server = nm("locks", "server");
+	table = nm("locks", "table_lock");
+	plain = nm("locks", "plain");
+	assert_int_equal(
+		writer_open(in_build("d.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
+	with = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("locks")}, server);
+	without = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("plain")}, 8);
+	assert_true(writer_stack(c.w, c.frames, c.n, 0) > 0);
+	place(c.w, with, server + 8);
+	place(c.w, with, table + 12);
+	place(c.w, without, server + 8);
+	place(c.w, without, plain);
+	place(c.w, without, 0x10); /* the file's headers */
+	place(c.w, without + 7, server);
+	assert_int_equal(writer_close(c.w, END_DONE), 0);
+
+	assert_int_equal(reader_open(in_build("d.thaw"), &r), 0);
+	st = symbolize(r, notes, sizeof(notes));
+	assert_string_equal(notes, "");
+	assert_int_equal(symtab_find(st, with, server, &s), 0);
+	assert_int_equal(
+		writer_open(in_build("e.thaw"), &(struct writer_opts){.no_sync = true}, &again), 0);
+	writer_symbols(again, st);
+	assert_int_equal(writer_close(again, END_DONE), 0);
+	reader_set_symtab(r, st);
+	for (int round = 0; round < 2; round++) {
+		check_data(r, with, server + 8, "server.commit_lock", server + 8, true);
+		check_data(r, with, server + 47, "server.commit_lock", server + 8, true);
+		check_data(r, with, table + 12, "table_lock", table, true);
+		check_data(r, with, table, "table_lock", table, true);
+		check_data(r, without, server + 8, "server", server, false);
+		check_data(r, without, plain, "plain", plain, false);
+		assert_null(reader_data(r, with, server));
+		assert_null(reader_data(r, without, 0x10));
+		assert_null(reader_data(r, without, table));
+		reader_close(r);
+		assert_int_equal(reader_open(in_build("e.thaw"), &r), 0);
+		assert_int_equal(reader_verify(r), 0);
+	}
 	reader_close(r);
 }
 
@@ -166,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_gets_what_it_can),
 		cmocka_unit_test(test_names_come_as_it_grows),
+		cmocka_unit_test(test_data_of_locks),
 	};
 
 	return cmocka_run_group_tests(tests, build_begin, build_end);

@@ -76,13 +76,32 @@ static inline size_t source_symbol(void *arg, uint32_t module, uint64_t offset,
 	return s.name[0] == '?' ? 0 : 1;
 }
 
+/* "app:table+0x8": that address lies 8 bytes into table. */
+static inline const struct data_symbol *source_data(void *arg, uint32_t module, uint64_t address)
+{
+	static struct data_symbol d;
+	static char name[64];
+	const struct symbol *sym;
+	const char *plus;
+
+	if (!source_symbol(arg, module, address, &sym))
+		return NULL;
+	plus = strchr(sym->name, '+');
+	snprintf(name, sizeof(name), "%.*s", plus ? (int)(plus - sym->name) : 60, sym->name);
+	d = (struct data_symbol){.name = name,
+				 .begin = address - (plus ? strtoull(plus, NULL, 0) : 0)};
+	return &d;
+}
+
 static inline const struct module *source_module(void *arg, uint32_t index)
 {
 	return index && index <= fake.modules_n ? &fake.modules[index] : NULL;
 }
 
-static const struct frame_source fake_source = {
-	.stack = source_stack, .symbol = source_symbol, .module = source_module};
+static const struct frame_source fake_source = {.stack = source_stack,
+						.symbol = source_symbol,
+						.module = source_module,
+						.data = source_data};
 
 static inline void feed_init_names(struct feed *f)
 {

@@ -46,7 +46,7 @@ static const struct module *fake_module(void *arg, uint32_t index)
 	return &m;
 }
 
-static const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL};
+static const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL, NULL};
 
 static const struct function_count *function(const struct summary *s, const char *name)
 {

@@ -116,7 +116,7 @@ static const struct module *fake_module(void *arg, uint32_t index)
 
 static void test_path(void **state)
 {
-	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL};
+	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL, NULL};
 	struct names names;
 	char out[128];
 
@@ -139,7 +139,7 @@ static void test_path(void **state)
 
 static void test_probe_frames_do_not_tell_places_apart(void **state)
 {
-	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL};
+	const struct frame_source source = {NULL, fake_stack, fake_symbol, fake_module, NULL, NULL};
 	const struct named_frame *f;
 	struct names names;
 

@@ -49,6 +49,11 @@ static __noinline int wait_kernel_stack(struct ring_head *r, struct task_struct 
 	return 0;
 }
 
+static __always_inline bool runnable(__u32 state)
+{
+	return !(state & STATE_MASK) || (state & STATE_PREEMPTED);
+}
+
 static __always_inline bool waits(__u32 state)
 {
 	return (state & STATE_MASK) && !(state & (STATE_PREEMPTED | STATE_GONE));
@@ -172,6 +177,8 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		state |= STATE_PREEMPTED;
 	else if ((state & STATE_MASK) && BPF_CORE_READ_BITFIELD(prev, in_iowait))
 		state |= STATE_IOWAIT;
+	if (!(state & STATE_PREV_OUT) && ptid && runnable(state) && is_throttled(prev))
+		state |= STATE_THROTTLED;
 	ts = bpf_ktime_get_ns();
 	if (!(state & STATE_PREV_OUT) && waits(state))
 		call = cast ? falls_asleep(prev, r, state, ts)
@@ -272,6 +279,8 @@ static __always_inline int on_waking(void *ctx, struct task_struct *p, const boo
 	how = wake_context(r, cast);
 	if (off_ts && h->futex && how == WAKE_TASK && releases_futex(p, h))
 		how |= WAKE_RELEASE;
+	if (wakes_throttled(p))
+		how |= WAKE_THROTTLED;
 	ts = bpf_ktime_get_ns();
 	if (off_ts && ts - off_ts >= min_wait_ns) {
 		waking_long(ctx, r, (__u64)how << 32 | wakee, waker, ts);

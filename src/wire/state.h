@@ -14,6 +14,12 @@ enum wake_ctx {
 #define WAKE_CTX 0x0fu
 /* Beside the context: the waker was in a system call on the very futex that the wakee slept on. */
 #define WAKE_RELEASE 0x10u
+/*
+ * And: the wakee's cgroup has used up its CPU time, so that the wakee will not run before the next
+ * period. Up to 6.17 only: since then such a thread runs as far as the border to user mode, and
+ * leaves the CPU there with STATE_THROTTLED.
+ */
+#define WAKE_THROTTLED 0x20u
 
 /*
  * SWITCH.state: the kernel's own task state bits, masked to those that say how a thread waits, and

@@ -194,8 +194,20 @@ static void check_program(struct bpf_program *prog, uint64_t base)
 	printf("ok allowlist %s (%zu instructions, %u maps)\n", name, n, info.nr_map_ids);
 }
 
+/* Has this kernel what the program needs? */
+static bool loadable(const struct thaw_bpf *s, const struct bpf_program *prog)
+{
+	if (prog == s->progs.thaw_sched_exit)
+		return addr_of("__traceiter_sched_exit_tp");
+	if (prog == s->progs.thaw_contention_begin || prog == s->progs.thaw_contention_end)
+		return addr_of("__traceiter_contention_begin");
+	if (prog == s->progs.thaw_switch || prog == s->progs.thaw_waking)
+		return addr_of("bpf_rdonly_cast");
+	return true;
+}
+
 /* With sched_exit_tp or without; walking by tables, or by frame pointers. */
-static void check_variant(bool exit_tp, bool tables, bool has_exit_tp, uint64_t base)
+static void check_variant(bool exit_tp, bool tables, uint64_t base)
 {
 	struct thaw_bpf *s = thaw_bpf__open();
 	struct bpf_program *prog;
@@ -215,7 +227,7 @@ static void check_variant(bool exit_tp, bool tables, bool has_exit_tp, uint64_t 
 	bpf_map__set_value_size(s->maps.rings, (__u32)(RING_HEAD + ring_bytes + RING_SLACK));
 	bpf_map__set_max_entries(s->maps.sent, (__u32)libbpf_num_possible_cpus() * SENT_SLOTS);
 	bpf_object__for_each_program(prog, s->obj)
-		bpf_program__set_autoload(prog, has_exit_tp || prog != s->progs.thaw_sched_exit);
+		bpf_program__set_autoload(prog, loadable(s, prog));
 	if (thaw_bpf__load(s)) {
 		fail("load", strerror(errno));
 	} else {
@@ -233,7 +245,6 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 int main(void)
 {
 	uint64_t base;
-	bool has_exit_tp;
 
 	if (load_ksyms() || !(base = addr_of("__bpf_call_base"))) {
 		printf("skip allowlist: /proc/kallsyms does not show addresses\n");
@@ -241,11 +252,10 @@ int main(void)
 	}
 	if (!getenv("THAW_TEST_VERBOSE"))
 		libbpf_set_print(quiet);
-	has_exit_tp = addr_of("__traceiter_sched_exit_tp") != 0;
-	check_variant(false, true, has_exit_tp, base);
-	check_variant(false, false, has_exit_tp, base);
-	if (has_exit_tp)
-		check_variant(true, true, has_exit_tp, base);
+	check_variant(false, true, base);
+	check_variant(false, false, base);
+	if (addr_of("__traceiter_sched_exit_tp"))
+		check_variant(true, true, base);
 	free(ksyms);
 	return failures != 0;
 }

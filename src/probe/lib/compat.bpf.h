@@ -96,6 +96,47 @@ static __always_inline __u32 wake_context(struct ring_head *r, const bool cast)
 }
 
 /*
+ * A thread whose cgroup has used up its CPU time. Since 6.18 ("sched/fair: Switch to task based
+ * throttle model") threads are throttled one by one, at the border to user mode, and each knows it.
+ * Before, the whole queue of its cgroup on a CPU was taken out (with CONFIG_CFS_BANDWIDTH).
+ */
+struct task_struct___throttled {
+	bool throttled;
+} __attribute__((preserve_access_index));
+struct cfs_rq___throttled {
+	int throttle_count; /* of the queue's cgroup or those above it */
+} __attribute__((preserve_access_index));
+
+#define MAX_RT_PRIO 100 /* below are the classes that CPU time is not shared out to */
+
+static __always_inline bool threads_are_throttled(void)
+{
+	return bpf_core_field_exists(struct task_struct___throttled, throttled);
+}
+
+static __always_inline bool queue_is_throttled(struct task_struct *t)
+{
+	struct cfs_rq___throttled *queue = (void *)t->se.cfs_rq;
+
+	return bpf_core_field_exists(struct cfs_rq___throttled, throttle_count) &&
+	       t->prio >= MAX_RT_PRIO && queue->throttle_count > 0;
+}
+
+/* Of a thread that leaves its CPU, still runnable. */
+static __always_inline bool is_throttled(struct task_struct *t)
+{
+	if (threads_are_throttled())
+		return ((struct task_struct___throttled *)(void *)t)->throttled;
+	return queue_is_throttled(t);
+}
+
+/* Of a thread that is woken: will it have to wait for its cgroup's next period? */
+static __always_inline bool wakes_throttled(struct task_struct *t)
+{
+	return !threads_are_throttled() && queue_is_throttled(t);
+}
+
+/*
  * eventfd, epoll and their like share an inode. Its mode had no type up to 6.15; since then
  * (cfd86ef7e8e7 "anon_inode: use a proper mode internally") it is a regular file's, and a flag
  * tells.

@@ -142,6 +142,7 @@ struct task_struct {
 	unsigned int in_iowait : 1;
 	unsigned int in_execve : 1;
 	unsigned int __state;
+	int prio;
 	struct sched_entity se;
 	struct css_set *cgroups;
 	struct mm_struct *mm;

@@ -165,6 +165,9 @@ void page_locks(const struct page *p)
 	char time[TEXT];
 	uint64_t rest = 0;
 
+	/* Next to one that cost a second, microseconds tell nothing. */
+	while (!p->top && n > 1 && s->locks.v[n - 1].total < s->locks.v[0].total / 200)
+		n--;
 	if (!n) {
 		page_title(p, "Locks", 5);
 		fputs(waited_for_some(s) ? "   which ones was not recorded\n"

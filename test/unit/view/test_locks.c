@@ -213,7 +213,7 @@ static void test_stalls(void **state)
 		"  and 1 shorter\n");
 	section(page_stalls, 10);
 	assert_non_null(strstr(text, "   70.0ms  +3.00s"));
-	assert_non_null(strstr(text, "big_lock; who held it is not\n"));
+	assert_non_null(strstr(text, "big_lock; who held it is\n"));
 	assert_null(strstr(text, "shorter"));
 }
 

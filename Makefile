@@ -132,7 +132,11 @@ WORKLOAD_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter
 $(B)/workload/%: test/workload/%.c $$(wildcard test/workload/$$*/*.[ch]) $(wildcard test/workload/lib/*.[ch]) | packages
 	$(call say,WORK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^) -lpthread -lm
-workloads: $(WORKLOADS)
+# The same locks in another libc, which keeps its owners elsewhere.
+$(B)/workload/locks-musl: test/workload/locks.c $(wildcard test/workload/locks/*.[ch] test/workload/lib/*.[ch])
+	$(call say,WORK,$@)
+	$(Q)mkdir -p $(@D) && musl-gcc -static $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^)
+workloads: $(WORKLOADS) $(if $(wildcard /usr/bin/musl-gcc),$(B)/workload/locks-musl)
 
 # What the bench measures inside of thaw: test/bench/x.c, with the archives that thaw is made of.
 BENCH_BINS := $(B)/bench/tables

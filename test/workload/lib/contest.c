@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "lib/contest.h"
 #include "lib/party.h"
-#include "locks/locks.h"
 
 struct contestant {
 	struct actor *actor;

@@ -104,6 +104,7 @@ static void hold(struct thread *th, uint64_t end, bool open)
 	iv->call = l->call;
 	iv->lock = l->lock;
 	iv->waker = l->waker.known ? l->waker : (struct waker){0};
+	l->held_begun = l->begun;
 }
 
 static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, bool open)
@@ -161,7 +162,7 @@ void life_enter(struct timeline *t, struct thread *th, unsigned phase, uint64_t 
 	l->since = close_open(t, th, ts, false);
 	l->phase = phase;
 	l->state = l->call = l->lock = 0;
-	l->raced = false;
+	l->raced = l->begun = false;
 	l->waker.known = false;
 }
 
@@ -196,13 +197,14 @@ struct thread *life_begin(struct timeline *t, uint32_t tid, uint64_t ts, unsigne
 
 /*
  * The thread has been on one CPU since then, and yet a wait was held: it was only assumed, from a
- * waking that came while the thread ran. The waking stays pending.
+ * waking that came while the thread ran. The waking stays pending. A wait that was seen to begin is
+ * real, though: then it is the switch back in that was not recorded.
  */
 bool life_take_back(struct thread *th, uint64_t since)
 {
 	struct life *l = th->life;
 
-	if (!l->held_n || l->held[0].start < since)
+	if (!l->held_n || l->held[0].start < since || l->held_begun)
 		return false;
 	l->waker = l->held[0].waker;
 	l->since = l->held[0].start;

@@ -19,8 +19,9 @@ struct life {
 	uint64_t announced;    /* when */
 	uint64_t last_in;      /* last switched in */
 	struct waker waker;    /* if known: of the open wait; or one that came while it still ran */
-	bool raced;   /* the open wait began after its waking: if no other comes, it is none */
-	bool emitted; /* something has gone to the sink: start is fixed */
+	bool raced; /* the open wait began after its waking: if no other comes, it is none */
+	bool begun, held_begun; /* the open wait, and the held one, was seen to begin */
+	bool emitted;		/* something has gone to the sink: start is fixed */
 	unsigned held_n;
 	struct interval held[2]; /* a wait whose stacks may still come, and the RUNNABLE after it */
 };

@@ -62,6 +62,7 @@ static void switch_out(struct timeline *t, struct thread *th, const struct ev_sw
 	l->call = e->call;
 	l->lock = lock;
 	l->raced = raced;
+	l->begun = true;
 }
 
 static void switch_in(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)

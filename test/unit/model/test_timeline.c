@@ -102,6 +102,26 @@ static void test_waking_overtakes_switch(void **state)
 	feed_done(f);
 }
 
+/* The switch back in was not recorded, on a CPU of which nothing was heard for long. */
+static void test_switch_in_not_recorded(void **state)
+{
+	struct feed feed, *f = &feed;
+
+	feed_init(f);
+	BEGIN(0);
+	THREAD(0, 1, 0);
+	THREAD(0, 2, 0);
+	SWITCH(5, 1, 2, 9, S | STATE_NEXT_OUT);
+	SWITCH(10, 0, 1, 0, S);
+	WAKING(50, 0, 1, 7);
+	SWITCH(70, 1, 1, 9, S | STATE_NEXT_OUT); /* it ran there: the wait was one all the same */
+	SWITCH(90, 0, 0, 1, 0);
+	END(100);
+	feed_finish(f);
+	EXPECT(1, "R0 0-10, W1 10-50, R1 50-70, W1 70-90, R0 90-100");
+	feed_done(f);
+}
+
 static void test_waking_before_switch_in_is_no_race(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -457,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_waking_not_recorded),
 		cmocka_unit_test(test_preemption),
 		cmocka_unit_test(test_waking_overtakes_switch),
+		cmocka_unit_test(test_switch_in_not_recorded),
 		cmocka_unit_test(test_waking_before_switch_in_is_no_race),
 		cmocka_unit_test(test_late_waking_belongs_to_the_wait_before),
 		cmocka_unit_test(test_first_evidence),

@@ -201,6 +201,7 @@ struct ustack_says classify_ustack(struct classify *c, uint32_t ustack)
 	n = names_stack(c->names, 0, ustack, &f);
 	s.place = place_of(f, n);
 	s.libc = n && is_libc(names_function(c->names, f[0].function)->module);
+	s.direct = s.libc && !strcmp(names_function(c->names, f[0].function)->name, "syscall");
 	for (size_t i = 0; i < n && i < USER_FRAMES && s.kind == LOCK_KINDS; i++) {
 		unsigned says = function_says(c, f[i].function);
 

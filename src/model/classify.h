@@ -24,7 +24,8 @@ struct kstack_says {
 struct ustack_says {
 	uint64_t place;
 	bool known;
-	bool libc;    /* the leaf is in libc */
+	bool libc;    /* the leaf is in libc, */
+	bool direct;  /* and is syscall(): whose lock it is, libc does not know */
 	uint8_t kind; /* enum lock_kind; LOCK_KINDS: nothing */
 };
 

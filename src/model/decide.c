@@ -5,7 +5,9 @@
  *
  * What libc's functions on the user stacks say is weighed against the words: pthread_cond_wait()
  * takes its mutex again before it returns, and a sleep in there is on the mutex. glibc sleeps by
- * FUTEX_WAIT for a 2 in its mutexes only (and, by chance, at the second round of a barrier).
+ * FUTEX_WAIT for a 2 in its mutexes only (and, by chance, at the second round of a barrier). A lock
+ * that a program sleeps on by syscall() is its own: what stands behind its word is anything, even
+ * if it looks like the owner of a mutex.
  */
 #include "model/classify.h"
 #include "model/idle.h"
@@ -15,7 +17,7 @@
 /* Of one lock: how many waits were under which function of libc. */
 struct votes {
 	uint32_t kind[LOCK_KINDS];
-	bool libc;
+	bool libc, direct;
 };
 
 static void decided(struct lock *l, enum lock_kind kind, enum evidence evidence)
@@ -57,7 +59,9 @@ static void decide_kind(struct lock *l, const struct votes *v)
 
 	if (l->kernel)
 		return;
-	if (l->strong)
+	if (l->was_two && v->direct && !v->libc && vote == LOCK_KINDS)
+		decided(l, LOCK_FUTEX, EVIDENCE_USTACK);
+	else if (l->strong)
 		decided(l, family_kind(l->families), EVIDENCE_FUTEX);
 	else if (vote == LOCK_BARRIER)
 		decided(l, vote, EVIDENCE_USTACK);
@@ -138,7 +142,8 @@ void locks_decide(struct model *m)
 		if (!r->lock || !r->ustack || l->list.v[r->lock - 1].kernel)
 			continue;
 		u = classify_ustack(&m->classify, r->ustack);
-		votes[r->lock - 1].libc |= u.libc;
+		votes[r->lock - 1].libc |= u.libc && !u.direct;
+		votes[r->lock - 1].direct |= u.direct;
 		if (u.kind < LOCK_KINDS)
 			votes[r->lock - 1].kind[u.kind] += (uint32_t)r->count + 1;
 	}

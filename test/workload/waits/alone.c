@@ -47,8 +47,8 @@ KEEP static void wait_until(struct lone *l)
 void case_sleep(const struct args *a)
 {
 	const struct lone_case cases[] = {
-		{"nanosleep", "sleep", wait_nanosleep},
-		{"sleep-until", "sleep", wait_until},
+		{"nanosleep", "sleep", wait_nanosleep, NULL},
+		{"sleep-until", "sleep", wait_until, NULL},
 	};
 
 	lone_run(a, cases, ARRAY_LEN(cases));
@@ -66,40 +66,46 @@ static pid_t child_make(struct actor *a)
 	return pid;
 }
 
-KEEP static void wait_waitpid(struct lone *l)
+KEEP static void wait_waitpid(struct lone *l, pid_t pid)
 {
-	struct actor *a = l->actor;
+	pid_t got;
 
-	while (now_ns() < a->end_ns) {
-		pid_t pid = child_make(a);
-
-		wait_begin(a, l->reason);
-		if (waitpid(pid, NULL, 0) != pid)
-			die("waitpid: %s", strerror(errno));
-		wait_end(a);
-	}
+	wait_begin(l->actor, l->reason);
+	got = waitpid(pid, NULL, 0);
+	wait_end(l->actor);
+	if (got != pid)
+		die("waitpid: %s", strerror(errno));
 }
 
-KEEP static void wait_waitid(struct lone *l)
+static void waitpid_work(struct lone *l)
 {
-	struct actor *a = l->actor;
+	while (now_ns() < l->actor->end_ns)
+		wait_waitpid(l, child_make(l->actor));
+}
 
-	while (now_ns() < a->end_ns) {
-		pid_t pid = child_make(a);
-		siginfo_t info;
+KEEP static void wait_waitid(struct lone *l, pid_t pid)
+{
+	siginfo_t info;
+	int rc;
 
-		wait_begin(a, l->reason);
-		if (waitid(P_PID, (id_t)pid, &info, WEXITED))
-			die("waitid: %s", strerror(errno));
-		wait_end(a);
-	}
+	wait_begin(l->actor, l->reason);
+	rc = waitid(P_PID, (id_t)pid, &info, WEXITED);
+	wait_end(l->actor);
+	if (rc)
+		die("waitid: %s", strerror(errno));
+}
+
+static void waitid_work(struct lone *l)
+{
+	while (now_ns() < l->actor->end_ns)
+		wait_waitid(l, child_make(l->actor));
 }
 
 void case_child(const struct args *a)
 {
 	const struct lone_case cases[] = {
-		{"waitpid", "child", wait_waitpid},
-		{"waitid", "child", wait_waitid},
+		{"waitpid", "child", waitpid_work, NULL},
+		{"waitid", "child", waitid_work, NULL},
 	};
 
 	lone_run(a, cases, ARRAY_LEN(cases));

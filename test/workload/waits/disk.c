@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include "waits/waits.h"
 
-#define BLOCK ((size_t)64 * 1024)
-#define BLOCKS 256
+#define BLOCK ((size_t)1024 * 1024) /* long enough a wait that microseconds do not matter */
+#define BLOCKS 32
 #define PAGE 4096
 
 static void *block_make(void)
@@ -53,86 +53,107 @@ static int file_make(int flags)
 	return again;
 }
 
-KEEP static void wait_read(struct lone *l)
+static int direct_file(void)
 {
-	struct actor *a = l->actor;
-	int fd = file_make(O_DIRECT);
-	void *block = block_make();
-
-	while (now_ns() < a->end_ns) {
-		off_t at = (off_t)(random_below(&a->seed, BLOCKS) * BLOCK);
-
-		wait_begin(a, l->reason);
-		if (pread(fd, block, BLOCK, at) != (ssize_t)BLOCK)
-			die("pread: %s", strerror(errno));
-		wait_end(a);
-	}
-	free(block);
-	close(fd);
+	return file_make(O_DIRECT);
 }
 
-KEEP static void wait_sync(struct lone *l)
+static int plain_file(void)
+{
+	return file_make(0);
+}
+
+KEEP static void wait_read(struct lone *l, int fd, void *block, off_t at)
+{
+	ssize_t n;
+
+	wait_begin(l->actor, l->reason);
+	n = pread(fd, block, BLOCK, at);
+	wait_end(l->actor);
+	if (n != (ssize_t)BLOCK)
+		die("pread: %s", strerror(errno));
+}
+
+static void read_work(struct lone *l)
 {
 	struct actor *a = l->actor;
-	int fd = file_make(0);
+	void *block = block_make();
+
+	while (now_ns() < a->end_ns)
+		wait_read(l, l->fd, block, (off_t)(random_below(&a->seed, BLOCKS) * BLOCK));
+	free(block);
+}
+
+KEEP static void wait_sync(struct lone *l, int fd)
+{
+	int rc;
+
+	wait_begin(l->actor, l->reason);
+	rc = fdatasync(fd);
+	wait_end(l->actor);
+	if (rc)
+		die("fdatasync: %s", strerror(errno));
+}
+
+static void sync_work(struct lone *l)
+{
+	struct actor *a = l->actor;
 	void *block = block_make();
 
 	while (now_ns() < a->end_ns) {
 		off_t at = (off_t)(random_below(&a->seed, BLOCKS) * BLOCK);
 
-		if (pwrite(fd, block, BLOCK, at) != (ssize_t)BLOCK)
+		if (pwrite(l->fd, block, BLOCK, at) != (ssize_t)BLOCK)
 			die("pwrite: %s", strerror(errno));
-		wait_begin(a, l->reason);
-		if (fdatasync(fd))
-			die("fdatasync: %s", strerror(errno));
-		wait_end(a);
+		wait_sync(l, l->fd);
 	}
 	free(block);
-	close(fd);
 }
 
 void case_disk(const struct args *a)
 {
 	const struct lone_case cases[] = {
-		{"direct-read", "disk", wait_read},
-		{"fdatasync", "disk", wait_sync},
+		{"direct-read", "disk", read_work, direct_file},
+		{"fdatasync", "disk", sync_work, plain_file},
 	};
 
 	lone_run(a, cases, ARRAY_LEN(cases));
 }
 
-KEEP static void wait_fault(struct lone *l)
+KEEP static void wait_fault(struct lone *l, const volatile char *byte)
+{
+	wait_begin(l->actor, l->reason);
+	sink += (uint64_t)*byte;
+	wait_end(l->actor);
+}
+
+static void fault_work(struct lone *l)
 {
 	struct actor *a = l->actor;
-	int fd = file_make(0);
-	char *p = mmap(NULL, BLOCKS * BLOCK, PROT_READ, MAP_SHARED, fd, 0);
+	char *p = mmap(NULL, BLOCKS * BLOCK, PROT_READ, MAP_SHARED, l->fd, 0);
 
 	/* What was written lies in the page cache in pieces larger than a page: out with all of it.
 	 */
 	if (p == MAP_FAILED || madvise(p, BLOCKS * BLOCK, MADV_RANDOM) ||
-	    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+	    posix_fadvise(l->fd, 0, 0, POSIX_FADV_DONTNEED))
 		die("mmap: %s", strerror(errno));
 	while (now_ns() < a->end_ns) {
 		size_t at = random_below(&a->seed, BLOCKS * BLOCK / PAGE) * PAGE;
-		const volatile char *byte = p + at;
 
 		/* Out of the page table first: the page cache keeps what is mapped. */
 		if (madvise(p + at, PAGE, MADV_DONTNEED) ||
-		    posix_fadvise(fd, (off_t)at, PAGE, POSIX_FADV_DONTNEED))
+		    posix_fadvise(l->fd, (off_t)at, PAGE, POSIX_FADV_DONTNEED))
 			die("cannot drop a page: %s", strerror(errno));
-		wait_begin(a, l->reason);
-		sink += (uint64_t)*byte;
-		wait_end(a);
+		wait_fault(l, p + at);
 	}
 	munmap(p, BLOCKS * BLOCK);
-	close(fd);
 }
 
 void case_page_fault(const struct args *a)
 {
 	const struct lone_case cases[] = {
-		{"fault-0", "page_fault", wait_fault},
-		{"fault-1", "page_fault", wait_fault},
+		{"fault-0", "page_fault", fault_work, plain_file},
+		{"fault-1", "page_fault", fault_work, plain_file},
 	};
 
 	lone_run(a, cases, ARRAY_LEN(cases));

@@ -2,6 +2,7 @@
 /* Runs pairs of waiter and feeder, and those who wait alone, until the time is up. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "lib/party.h"
 #include "waits/waits.h"
 
@@ -89,7 +90,7 @@ void lone_run(const struct args *a, const struct lone_case *cases, size_t n)
 {
 	struct actor *actors = actors_room(n);
 	struct alone *all = calloc(n, sizeof(*all));
-	uint64_t end_ns = now_ns() + arg_seconds(a);
+	uint64_t end_ns;
 
 	if (!all)
 		die("no memory for %zu threads", n);
@@ -99,12 +100,19 @@ void lone_run(const struct args *a, const struct lone_case *cases, size_t n)
 			.actor = &actors[i],
 			.reason = lock_add(cases[i].name, cases[i].reason, NULL, 0),
 			.work = cases[i].work,
+			.fd = cases[i].open ? cases[i].open() : -1,
 		};
+	}
+	end_ns = now_ns() + arg_seconds(a);
+	for (size_t i = 0; i < n; i++) {
 		actors[i].end_ns = end_ns;
 		thread_start(&all[i].thread, lone_main, &all[i]);
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		pthread_join(all[i].thread, NULL);
+		if (all[i].lone.fd >= 0)
+			close(all[i].lone.fd);
+	}
 	locklog_write(arg_str(a, "log"));
 	free(all);
 }

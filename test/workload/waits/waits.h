@@ -35,10 +35,12 @@ struct lone {
 	struct actor *actor;
 	struct lock *reason;
 	void (*work)(struct lone *l);
+	int fd;
 };
 struct lone_case {
 	const char *name, *reason;
 	void (*work)(struct lone *l); /* until actor->end_ns */
+	int (*open)(void);	      /* what it works on, made before it begins; NULL: nothing */
 };
 void lone_run(const struct args *a, const struct lone_case *cases, size_t n);
 

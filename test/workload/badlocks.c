@@ -14,6 +14,7 @@
 
 static const struct workload_case cases[] = {
 	{"handmade", case_handmade, ARGS, "a lock that is not libc's, and garbage behind it"},
+	{"mimic", case_mimic, ARGS, "the same, and the garbage looks exactly like libc's"},
 	{"bitset", case_bitset, ARGS, "the same with FUTEX_WAIT_BITSET"},
 	{"waitv", case_waitv, ARGS, "the same with futex_waitv"},
 	{"futex2", case_futex2, ARGS, "the same with futex_wait"},
@@ -28,7 +29,7 @@ static const struct workload_case cases[] = {
 	 case_dead_owner,
 	 {{{"seconds", "1"}, {"log", ""}}},
 	 "holders that end without letting go"},
-	{"tids", case_tids, {{{"pairs", "11"}, {"log", ""}}}, "the numbers of threads come round"},
+	{"tids", case_tids, {{{"pairs", "41"}, {"log", ""}}}, "the numbers of threads come round"},
 };
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@ long futex_sleep(_Atomic uint32_t *word, uint32_t val, uint64_t timeout_ns);
 long futex_wake(_Atomic uint32_t *word);
 
 void case_handmade(const struct args *a);
+void case_mimic(const struct args *a);
 void case_bitset(const struct args *a);
 void case_waitv(const struct args *a);
 void case_futex2(const struct args *a);

@@ -5,6 +5,8 @@
  * the number of a thread that has nothing to do with it ("innocent"). Nobody can know who holds
  * such a lock; who says that it is the innocent one has guessed.
  *
+ * mimic: what stands there is exactly what a mutex of glibc's would have.
+ *
  * handmade: FUTEX_WAIT; bitset: FUTEX_WAIT_BITSET; waitv: futex_waitv; futex2: futex_wait; edge: at
  * the very end of the memory, so that what stands behind it cannot be read.
  */
@@ -38,6 +40,7 @@ static struct {
 	struct lock *truth;
 	long (*sleep)(_Atomic uint32_t *word, uint32_t val, uint64_t timeout_ns);
 	_Atomic pid_t innocent;
+	bool mimic;
 	atomic_bool over;
 } hand;
 
@@ -133,6 +136,11 @@ static void garbage_fill(void)
 	hand.block.after[1] = (uint32_t)hand.innocent;
 	hand.block.after[3] = (uint32_t)hand.innocent;
 	hand.block.after[5] = (uint32_t)hand.innocent;
+	if (hand.mimic) {
+		hand.block.after[0] = 0; /* count */
+		hand.block.after[2] = 1; /* users */
+		hand.block.after[3] = 0; /* kind */
+	}
 }
 
 static void handmade_run(const struct args *a, const char *name, size_t size)
@@ -171,6 +179,12 @@ static void hand_run(const struct args *a,
 
 void case_handmade(const struct args *a)
 {
+	hand_run(a, futex_sleep);
+}
+
+void case_mimic(const struct args *a)
+{
+	hand.mimic = true;
 	hand_run(a, futex_sleep);
 }
 

@@ -11,8 +11,8 @@
 #include "badlocks/badlocks.h"
 #include "lib/party.h"
 
-#define CHURN_MAX 70000
-#define MARGIN 4
+#define CHURN_MAX 40000
+#define MARGIN 64
 
 extern pthread_mutex_t churn_lock;
 pthread_mutex_t churn_lock = PTHREAD_MUTEX_INITIALIZER;

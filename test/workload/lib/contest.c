@@ -42,6 +42,7 @@ static void *contestant_main(void *arg)
 		c->turn->wait(a);
 		c->turn->hold(a);
 		c->turn->let(a);
+		hold_done(a);
 		pause_time(a);
 	}
 	actor_end(a);

@@ -155,7 +155,14 @@ void hold_end(struct actor *a, struct lock *l)
 		die("%s is let go out of turn", l->name);
 	if (!h->shared)
 		atomic_store(&l->holder, 0);
-	h->let_ns = now_ns();
+	h->let_ns = h->done_ns = now_ns();
+	a->last = h;
+}
+
+void hold_done(struct actor *a)
+{
+	if (a->last)
+		a->last->done_ns = now_ns();
 }
 
 /* ---- what is told of it ---- */
@@ -275,9 +282,10 @@ static void wait_write(FILE *f, const struct wait_record *w)
 
 static void hold_write(FILE *f, const struct hold_record *h)
 {
-	fprintf(f, "{\"hold\":\"%s\",\"tid\":%d,\"shared\":%d,\"got_ns\":%llu,\"let_ns\":%llu}\n",
-		h->lock->name, h->tid, h->shared, (unsigned long long)h->got_ns,
-		(unsigned long long)h->let_ns);
+	fprintf(f, "{\"hold\":\"%s\",\"tid\":%d,\"shared\":%d", h->lock->name, h->tid, h->shared);
+	fprintf(f, ",\"got_ns\":%llu,\"let_ns\":%llu,\"done_ns\":%llu}\n",
+		(unsigned long long)h->got_ns, (unsigned long long)h->let_ns,
+		(unsigned long long)h->done_ns);
 }
 
 void locklog_write(const char *path)

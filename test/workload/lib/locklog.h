@@ -14,9 +14,9 @@
  * counts as asleep; so does the time between a waking and the moment at which another CPU takes the
  * thread into its run queue.
  *
- * A hold lasts from just after the call that got the lock to just before the one that let it go. In
- * the gaps between two holds the lock is changing hands, and either of the two neighbours may be
- * its owner.
+ * A hold lasts from just after the call that got the lock to just before the one that let it go; in
+ * the latter, which ends at done_ns, the others are woken one by one. In the gaps between two holds
+ * the lock is changing hands, and either of the two neighbours may be its owner.
  */
 #ifndef WORKLOAD_LOCKLOG_H
 #define WORKLOAD_LOCKLOG_H
@@ -49,7 +49,7 @@ struct wait_record {
 struct hold_record {
 	const struct lock *lock;
 	pid_t tid;
-	uint64_t got_ns, let_ns;
+	uint64_t got_ns, let_ns, done_ns;
 	bool shared;
 };
 
@@ -60,6 +60,7 @@ struct actor {
 	struct hold_record *holds;
 	size_t n_waits, n_holds, index;
 	size_t open[HOLDS_DEEP], n_open; /* of holds */
+	struct hold_record *last;	 /* that was let go */
 	int schedstat;
 	uint64_t seed, end_ns;
 	struct wait_record now; /* the wait that has begun */
@@ -84,6 +85,8 @@ bool wait_end_shared(struct actor *a, bool shared);
 
 void hold_begin(struct actor *a, struct lock *l, bool shared);
 void hold_end(struct actor *a, struct lock *l);
+/* After the call that let the lock go, where the caller can tell. */
+void hold_done(struct actor *a);
 
 /* Everything as JSON lines, into a file; "": nowhere. */
 void locklog_write(const char *path);

@@ -42,6 +42,12 @@ def stolen_ns():
         return int(f.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
+def stolen(truth, want):
+    """How much of a time the hypervisor may have taken: no more than a tenth of it, or the test would
+    pass whatever was measured."""
+    return min(2 * truth["stolen_ns"], want // 10)
+
+
 def record(args, command, capture, timeout=180):
     """Records a workload; returns its own truth."""
     before = stolen_ns()

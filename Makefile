@@ -124,6 +124,9 @@ $(O)/live/%: test/live/%.c $(SKELS) $(B)/gen/nested.skel.h $(O)/libring.a $(O)/l
 $(O)/live/stackdump: test/live/stackdump.c $(O)/libstore.a $(O)/libbase.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(O)/live/lockdump: test/live/lockdump.c $$(call libs_of,model)
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 live: $(LIVE_BINS)
 
 # Programs with a known truth, and the demo's server: test/workload/x.c with what is in the folder x.

@@ -90,7 +90,7 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 		chain_seen(m, index, ts, SEEN_TAKEN, th);
 	if (e->took_ns < m->locks.min_wait || ts < m->timeline.from || ts >= m->timeline.to)
 		return;
-	r = locks_row(&m->locks, index, th);
+	r = locks_row(&m->locks, index, e->flags & KLOCK_IN_INTERRUPT ? NULL : th);
 	r->total += e->took_ns;
 	r->failed += e->failed != 0;
 	if (!r->kstack)

@@ -44,7 +44,7 @@ struct lock *locks_at(const struct locks *l, uint32_t lock)
 
 struct lock_row *locks_row(struct locks *l, uint32_t index, const struct thread *th)
 {
-	uint64_t key = (uint64_t)index << 32 | th->index;
+	uint64_t key = (uint64_t)index << 32 | (th ? th->index : UINT32_MAX);
 	bool fresh;
 	uint64_t *slot = map_put(&l->by_row, key, &fresh);
 

@@ -54,7 +54,7 @@ struct lock {
 	uint32_t holder_seen;	/* somebody held it, or let go of it */
 };
 
-/* Waits of one thread on one lock. */
+/* Waits of one thread on one lock; thread NULL: of interrupts, which are no thread's. */
 struct lock_row {
 	uint32_t lock;
 	const struct thread *thread;

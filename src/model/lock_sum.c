@@ -75,21 +75,28 @@ static struct lock_waiter *waiter_of(struct sums *t, size_t sum, const struct th
 	return &l->waiters.v[*slot];
 }
 
-static void add_row(struct sums *t, const struct lock_row *r)
+static void add_waiter(struct sums *t, size_t sum, const struct lock_row *r)
 {
-	struct lock_sum *sum = sum_of(t->s, r->lock);
-	struct lock_waiter *w = waiter_of(t, (size_t)(sum - t->s->locks.v), r->thread);
+	struct lock_waiter *w = waiter_of(t, sum, r->thread);
 
 	w->total += r->total;
 	w->count += r->count;
 	w->max = r->max > w->max ? r->max : w->max;
 	if (!w->kstack)
 		w->kstack = r->kstack;
+}
+
+static void add_row(struct sums *t, const struct lock_row *r)
+{
+	struct lock_sum *sum = sum_of(t->s, r->lock);
+
+	if (r->thread)
+		add_waiter(t, (size_t)(sum - t->s->locks.v), r);
 	sum->total += r->total;
 	sum->count += r->count;
 	sum->open += r->open;
 	sum->failed += r->failed;
-	if (r->max > sum->max || !sum->max_thread) {
+	if (r->max > sum->max || !sum->max_start) {
 		sum->max = r->max;
 		sum->max_start = r->max_start;
 		sum->max_thread = r->thread;
@@ -332,12 +339,18 @@ void summary_locks(struct summary *s, const bool *chosen)
 {
 	struct model *m = s->model;
 	struct sums t = {.s = s, .chosen = chosen};
+	bool all = true;
 
 	s->kernel_locks = m->locks.kernel || !m->facts.no_kernel_locks;
 	s->lock_at = mem_zalloc((m->locks.list.n + 1) * sizeof(*s->lock_at));
-	for (size_t i = 0; i < m->locks.rows.n; i++)
-		if (chosen[m->locks.rows.v[i].thread->index])
+	for (size_t i = 0; i < m->timeline.threads.n; i++)
+		all &= chosen[i];
+	for (size_t i = 0; i < m->locks.rows.n; i++) {
+		const struct thread *th = m->locks.rows.v[i].thread;
+
+		if (th ? chosen[th->index] : all)
 			add_row(&t, &m->locks.rows.v[i]);
+	}
 	add_stacks(&t);
 	add_holders(&t);
 	for (size_t i = 0; i < m->tally.waits.n; i++) {

@@ -87,7 +87,7 @@ struct lock_sum {
 	uint64_t open;	 /* of count: had not ended when observation did */
 	uint64_t failed; /* of count: given up (a signal, a timeout) */
 	uint64_t max_start;
-	const struct thread *max_thread;
+	const struct thread *max_thread; /* NULL: an interrupt */
 	uint64_t p50, p99;
 	uint64_t known;			 /* of total: with a holder */
 	uint32_t *histogram;		 /* HIST_BUCKETS of them */

@@ -439,6 +439,10 @@ static void test_kernel_locks(void **state)
 	   .klocked = {3, 0xffff0020, KLOCK_SPIN, 0, KLOCK_RUNQUEUE, 5, 7, 0, 0});
 	EV(221, 3, EV_KLOCKED,
 	   .klocked = {3, 0xffff0030, KLOCK_READ, 0, KLOCK_MMAP_LOCK, 1, 9, 1, 0});
+	/* an interrupt that met 3 there */
+	EV(220, 3, EV_KLOCKED,
+	   .klocked = {3, 0xffff0020, KLOCK_SPIN | KLOCK_IN_INTERRUPT, 0, KLOCK_RUNQUEUE, 5, 40, 0,
+		       0});
 	/* the same address as another thing: another lock */
 	EV(222, 3, EV_KLOCKED,
 	   .klocked = {3, 0xffff0030, KLOCK_WRITE, 0, KLOCK_INODE, 42, 11, 0, 0});
@@ -448,7 +452,11 @@ static void test_kernel_locks(void **state)
 	check_lock(l, "kernel_mutex", 1, 130, 3, 100);
 	assert_string_equal(l->name, "kernel mutex in pipe_write");
 	assert_int_equal(timeline_thread(&f->m->timeline, 2)->waits[REASON_KERNEL_LOCK], 100);
-	check_lock(lock_at(s, 0xffff0020, 1), "spinlock", 1, 7, 0, 0);
+	l = lock_at(s, 0xffff0020, 1);
+	check_lock(l, "spinlock", 2, 47, 0, 0);
+	assert_int_equal(l->waiters.n, 1);
+	assert_int_equal(l->waiters.v[0].total, 7);
+	assert_null(l->max_thread);
 	assert_string_equal(lock_at(s, 0xffff0020, 1)->name, "runqueue of CPU 5");
 	assert_string_equal(lock_at(s, 0xffff0030, 1)->name, "mmap_lock of main (1)");
 	assert_int_equal(lock_at(s, 0xffff0030, 1)->failed, 1);

@@ -19,7 +19,7 @@
 #include "wire/loss.h"
 #include "wire/probe.h"
 
-#define STACKS_BUDGET (32u << 20)
+#define STACKS_BUDGET (8u << 20) /* of this generation of stacks, and as much of the last */
 #define STRANGERS_MAX 65536
 
 struct collector {

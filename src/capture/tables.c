@@ -95,9 +95,18 @@ static struct unwind_proc *proc_of(struct tables *t, uint32_t pid)
 static void space_put(struct tables *t, uint32_t space)
 {
 	struct slot *s = &t->slots[space % UNWIND_SPACES];
+	size_t *head;
 
 	if (!space || space == SPACE_NONE || !s->refs || --s->refs)
 		return;
+	/* What has been taken again goes, or the list grows as long as processes come and go. */
+	head = &t->freed_head[s->class];
+	if (*head > t->freed[s->class].n / 2) {
+		t->freed[s->class].n -= *head;
+		memmove(t->freed[s->class].v, t->freed[s->class].v + *head,
+			t->freed[s->class].n * sizeof(*t->freed[0].v));
+		*head = 0;
+	}
 	vec_push(&t->freed[s->class], (struct freed){space, clock_mono_ns()});
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/mem.h"
 
+/* So many records a lane keeps room for; what a burst needed beyond it is given back. */
+enum { LANE_KEEPS = 1 << 16 };
+
 /* A record whose data is in the stash has no place in its source any more. */
 #define STASHED SOURCE_ALL
 
@@ -164,6 +167,12 @@ static void release(struct lane *l)
 		memmove(l->q.v, l->q.v + l->head, (l->q.n - l->head) * sizeof(*l->q.v));
 	l->q.n -= l->head;
 	l->head = 0;
+	if (l->q.room > LANE_KEEPS && l->q.n < LANE_KEEPS / 2) {
+		l->q.room = LANE_KEEPS;
+		l->q.v = mem_grow(l->q.v, l->q.room, sizeof(*l->q.v));
+	}
+	if (l->later.room > LANE_KEEPS && !l->later.n)
+		vec_done(&l->later);
 }
 
 static void run(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)

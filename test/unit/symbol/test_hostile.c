@@ -213,6 +213,71 @@ static void test_circles(void **state)
 	assert_string_equal(text, "real");
 }
 
+/* A struct that has itself as its first member, an array of itself, a union of itself. */
+static const char types[] =
+	".data\n.globl v1\n.type v1,@object\nv1: .quad 0,0\n.size v1,16\n"
+	".globl v2\n.type v2,@object\nv2: .quad 0,0\n.size v2,16\n"
+	".globl v3\n.type v3,@object\nv3: .quad 0,0\n.size v3,16\n"
+	".text\n.globl main\nmain: xor %eax,%eax\nret\n"
+	".section .debug_abbrev,\"\",@progbits\n"
+	".uleb128 1,0x11\n.byte 1\n.uleb128 0,0\n"
+	".uleb128 2,0x34\n.byte 0\n.uleb128 3,8,0x49,0x13,2,0x18,0,0\n"
+	".uleb128 3,0x13\n.byte 1\n.uleb128 0xb,0xb,0,0\n"
+	".uleb128 4,0xd\n.byte 0\n.uleb128 3,8,0x49,0x13,0x38,0xb,0,0\n"
+	".uleb128 5,0x1\n.byte 1\n.uleb128 0x49,0x13,0xb,0xb,0,0\n"
+	".uleb128 6,0x21\n.byte 0\n.uleb128 0x37,0xb,0,0\n"
+	".uleb128 7,0x17\n.byte 1\n.uleb128 0xb,0xb,0,0\n.byte 0\n"
+	".section .debug_info,\"\",@progbits\n"
+	"0: .long 9f-1f\n1: .value 4\n.long .debug_abbrev\n.byte 8\n.uleb128 1\n"
+	".uleb128 2\n.asciz \"v1\"\n.long 3f-0b\n.byte 9,3\n.quad v1\n"
+	".uleb128 2\n.asciz \"v2\"\n.long 4f-0b\n.byte 9,3\n.quad v2\n"
+	".uleb128 2\n.asciz \"v3\"\n.long 5f-0b\n.byte 9,3\n.quad v3\n"
+	"3: .uleb128 3\n.byte 16\n.uleb128 4\n.asciz \"m\"\n.long 3b-0b\n.byte 0\n.byte 0\n"
+	"4: .uleb128 5\n.long 4b-0b\n.byte 16\n.uleb128 6\n.byte 1\n.byte 0\n"
+	"5: .uleb128 7\n.byte 16\n"
+	".rept 50\n.uleb128 4\n.asciz \"u\"\n.long 5b-0b\n.byte 0\n.endr\n.byte 0\n"
+	".byte 0\n9:\n"
+	".section .note.GNU-stack,\"\",@progbits\n";
+
+static void keep_name(void *ctx, size_t first, size_t n, const struct symbols_data *d)
+{
+	snprintf(ctx, 64, "%s", d->name);
+}
+
+static uint64_t vaddr_of(const char *name, const char *symbol)
+{
+	uint64_t vaddr = 0;
+	int fd;
+	struct elf *e = open_built(name, &fd);
+
+	assert_true(elf_offset_to_vaddr(e, offset_of(name, symbol), &vaddr));
+	elf_free(e);
+	close(fd);
+	return vaddr;
+}
+
+static void test_circular_types(void **state)
+{
+	struct symbols_query q = {.path = in_build("types"), .debug_dir = "/nonexistent", .n = 1};
+	static const struct {
+		const char *symbol, *begin;
+		int rc;
+	} want[] = {{"v1", "v1.m.m.m", 0}, {"v2", "v2[0][0][0]", 0}, {"v3", "v3", SYMBOLS_PARTLY}};
+	char text[64];
+	uint64_t at;
+
+	write_text("types.s", types);
+	if (!tools("cc") || !sh("cc -o types types.s"))
+		skip();
+	q.offsets = &at;
+	for (size_t i = 0; i < 3; i++) {
+		text[0] = '\0';
+		at = vaddr_of("types", want[i].symbol);
+		assert_int_equal(symbols_resolve_data(&q, keep_name, text), want[i].rc);
+		assert_int_equal(strncmp(text, want[i].begin, strlen(want[i].begin)), 0);
+	}
+}
+
 /* ---- answers of a child that somebody has taken over ---- */
 
 static int parse(const void *p, size_t len, size_t n, size_t *named)
@@ -252,7 +317,54 @@ static void test_lying_answers(void **state)
 	assert_int_equal(PARSE("\1\2a\0\2\0\1\1\1\2\7\3", 2), -EBADMSG);
 	assert_int_equal(PARSE("\1\2a\0\2\0\1\0\3", 2), -EBADMSG);
 	assert_int_equal(PARSE("\1\2a\0\2\0\1\x41\1\0\7\3", 2), -EBADMSG);
-	assert_int_equal(PARSE("\4\3", 2), -EBADMSG);
+	assert_int_equal(PARSE("\5\3", 2), -EBADMSG);
+	/* Data, where code was asked for. */
+	assert_int_equal(PARSE("\1\2a\0\4\0\1\1\10\4\0\3", 2), -EBADMSG);
+#undef PARSE
+}
+
+static void count_data(void *ctx, size_t first, size_t n, const struct symbols_data *d)
+{
+	size_t *named = ctx;
+
+	assert_true(first + n <= 2 && d->name);
+	*named += n;
+}
+
+static int parse_data(const void *p, size_t len, size_t *named)
+{
+	static const uint64_t asked[] = {8, 16};
+	struct buf b = {0};
+	int rc;
+
+	buf_put(&b, p, len);
+	*named = 0;
+	rc = answer_parse_data(&b, asked, 2, count_data, named);
+	buf_done(&b);
+	return rc;
+}
+
+static void test_lying_answers_about_data(void **state)
+{
+	size_t named;
+
+#define PARSE(bytes) parse_data(bytes, sizeof(bytes) - 1, &named)
+	assert_int_equal(PARSE("\1\2a\0\4\0\2\1\10\11\1\3"), 0);
+	assert_int_equal(named, 2);
+	assert_int_equal(PARSE("\1\2a\0\4\1\1\1\10\11\0\3"), 0);
+	assert_int_equal(named, 1);
+	/* Somewhere else, of no size, beyond the end of all addresses. */
+	assert_int_equal(PARSE("\1\2a\0\4\0\2\1\10\10\0\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\4\0\1\1\11\10\0\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\4\0\1\1\10\0\0\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\4\0\1\1\10\377\377\377\377\377\377\377\377\377\1\0\3"),
+			 -EBADMSG);
+	/* No such name, no such kind, more than were asked for, none; code instead. */
+	assert_int_equal(PARSE("\1\2a\0\4\0\1\2\10\4\0\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\4\0\1\1\10\4\2\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\4\0\3\1\10\77\0\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\4\0\0\1\10\77\0\3"), -EBADMSG);
+	assert_int_equal(PARSE("\1\2a\0\2\0\1\1\1\0\7\3"), -EBADMSG);
 #undef PARSE
 }
 
@@ -262,7 +374,9 @@ int main(void)
 		cmocka_unit_test(test_damaged_programs),
 		cmocka_unit_test(test_endless_debug_information),
 		cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_circular_types),
 		cmocka_unit_test(test_lying_answers),
+		cmocka_unit_test(test_lying_answers_about_data),
 	};
 
 	return cmocka_run_group_tests(tests, build_begin, build_end);

@@ -132,8 +132,11 @@ static void wake(struct timeline *t, struct thread *th, const struct ev_waking *
 	if (l->phase == INTERVAL_RUNNABLE)
 		return;
 	l->waker = waker;
-	if (l->phase != INTERVAL_RUNNING)
-		life_enter(t, th, INTERVAL_RUNNABLE, ts);
+	if (l->phase == INTERVAL_RUNNING)
+		return;
+	life_enter(t, th, INTERVAL_RUNNABLE, ts);
+	if (w->ctx & WAKE_THROTTLED)
+		l->state = STATE_THROTTLED;
 }
 
 void sched_waking(struct timeline *t, uint32_t cpu, const struct ev_waking *w, uint64_t ts)

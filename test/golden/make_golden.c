@@ -294,7 +294,9 @@ enum {
 
 static void symbol(struct maker *m, uint32_t module, uint64_t offset, const char *name)
 {
-	symtab_add(m->st, module, offset, &(struct symbol){.name = name}, 1);
+	symtab_add_data(
+		m->st, module,
+		&(struct data_symbol){.name = name, .begin = offset, .size = 48, .whole = true});
 }
 
 static void place(struct maker *m, uint64_t offset)

@@ -214,11 +214,14 @@ static void test_run_queue_and_throttle(void **state)
 	SWITCH(60, 0, 1, 0, STATE_PREEMPTED);
 	SWITCH(65, 0, 0, 1, 0);
 	SWITCH(70, 0, 1, 0, D | STATE_IOWAIT);
-	END(100);
+	EV(100, 1, EV_WAKING, .waking = {1, 9, WAKE_HARDIRQ | WAKE_THROTTLED, 0, 0});
+	SWITCH(107, 0, 0, 1, 0);
+	END(110);
 	feed_finish(f);
-	EXPECT(1, "Q 0-10, R0 10-20, Q 20-50, R0 50-60, Q 60-65, R0 65-70, W10002 70-100");
+	EXPECT(1, "Q 0-10, R0 10-20, Q 20-50, R0 50-60, Q 60-65, R0 65-70, W10002 70-100, "
+		  "Q 100-107, R0 107-110");
 	th = timeline_thread(&f->m->timeline, 1);
-	assert_int_equal(th->waits[REASON_THROTTLED], 30);
+	assert_int_equal(th->waits[REASON_THROTTLED], 37);
 	assert_int_equal(th->waits[REASON_RUN_QUEUE], 15);
 	assert_int_equal(th->waits[REASON_DISK], 30);
 	feed_done(f);

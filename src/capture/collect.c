@@ -196,7 +196,8 @@ static void tell_thread(struct collector *c, const struct thread_facts *t)
 				      .state = t->state,
 				      .flags = t->kernel ? THREAD_KERNEL : 0,
 				      .name = t->name,
-				      .vtid = t->vtid}};
+				      .vtid = t->vtid,
+				      .call = t->call}};
 
 	writer_event(c->w, &ev);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/err.h"
@@ -62,6 +63,58 @@ static uint32_t last_number(const char *line)
 	return last && last != first ? (uint32_t)strtoul(last, NULL, 10) : 0;
 }
 
+static enum call_file file_of(uint32_t pid, unsigned long long fd)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%llu", pid, fd);
+	if (stat(path, &st))
+		return FILE_UNKNOWN;
+	switch (st.st_mode & S_IFMT) {
+	case S_IFIFO:
+		return FILE_PIPE;
+	case S_IFSOCK:
+		return FILE_SOCKET;
+	case S_IFREG:
+	case S_IFDIR:
+		return FILE_REGULAR;
+	case S_IFCHR:
+		return FILE_CHAR;
+	case S_IFBLK:
+		return FILE_BLOCK;
+	default:
+		return FILE_ANON;
+	}
+}
+
+/*
+ * "202 0x55d2.. 0x189 ...": the call in which a thread sleeps, and its arguments; "running"; or -1,
+ * where it sleeps in none. Needs the right to trace the process, as recording it does.
+ */
+static uint32_t read_call(uint32_t pid, uint32_t tid)
+{
+	unsigned long long first = 0;
+	char path[64];
+	long nr = 0;
+	int got;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	got = fscanf(f, "%ld %llx", &nr, &first);
+	fclose(f);
+	if (got < 1 || nr >= (long)CALL_NR)
+		return 0;
+	if (nr < 0)
+		return CALL_FAULT;
+	/* Where the first argument is no descriptor, there is no such file, or the rules for the
+	 * call do not ask. */
+	return ((uint32_t)nr + 1) | (uint32_t)file_of(pid, first) << CALL_FILE_SHIFT;
+}
+
 int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 {
 	char path[64], line[256];
@@ -89,6 +142,8 @@ int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 	fclose(f);
 	/* kthreadd is 2, and the parent of every other kernel thread. */
 	ret->kernel = pid == 2 || ppid == 2;
+	if (ret->state && !ret->kernel)
+		ret->call = read_call(pid, tid);
 	read_comm(pid, tid, ret->name, sizeof(ret->name));
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What /proc knows: threads, their names and states, and the code that a process maps. Reads
- * status, comm, maps and task only; /proc/PID/stat can lock up some 5.15 kernels (LP#2118407).
+ * status, comm, syscall, maps, fd and task only; /proc/PID/stat can lock up some 5.15 kernels
+ * (LP#2118407).
  */
 #ifndef THAW_CAPTURE_PROCFS_H
 #define THAW_CAPTURE_PROCFS_H
@@ -15,6 +16,7 @@ struct thread_facts {
 	uint32_t tid, pid;
 	uint32_t state; /* enum task_state_bit, as far as /proc tells */
 	bool kernel;
+	uint32_t call; /* in which it sleeps: see CALL_NR; 0: none, or not told */
 	uint32_t vtid; /* its tid in its own pid namespace, where that is another one; else 0 */
 	char name[64];
 };

@@ -33,6 +33,7 @@ void task_thread(struct timeline *t, const struct ev_thread *e, uint64_t ts)
 	if (!th) {
 		th = life_make(t, e->tid, ts, PHASE_UNKNOWN);
 		th->state = e->state & (STATE_MASK | STATE_IOWAIT);
+		th->life->call = e->call;
 	}
 	introduce(th, e->pid, e->name);
 	th->flags = e->flags;

@@ -258,15 +258,30 @@ def test_known_java():
     return known(report("c.thaw", "--top", "10000"))
 
 
+def keeps_to_itself(pid):
+    """Does the kernel refuse to say, even to root, what the process is in?"""
+    try:
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as f:
+            f.read()
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def test_known_machine():
-    """A whole machine at work, kernel threads and all."""
+    """A whole machine at work, kernel threads and all. A process that may not be looked into, and
+    was asleep before the recording began, cannot be known."""
     work = start([os.path.join(BUILD, "workload", "workload"), "mixed", "4"])
     try:
         r = thaw("record", "-a", "-d", "3", "-o", "c.thaw")
         check(r.returncode == 0, r.stderr)
     finally:
         stop(work)
-    return known(report("c.thaw", "--top", "100000"))
+    rep = report("c.thaw", "--top", "100000")
+    rep["threads"] = [t for t in rep["threads"] if not keeps_to_itself(t["pid"])]
+    return known(rep)
 
 
 if __name__ == "__main__":

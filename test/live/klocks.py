@@ -27,7 +27,7 @@ def perf_contention(data):
     check(out.returncode == 0, f"perf lock contention: {out.stderr[-300:]}")
     got = collections.defaultdict(lambda: [0, 0.0])
     line = re.compile(r"^\s*(\d+)\s+([\d.]+) (\w+)\s+[\d.]+ \w+\s+[\d.]+ \w+\s+(\S+)")
-    for m in filter(None, map(line.match, out.stdout.splitlines())):
+    for m in filter(None, map(line.match, (out.stdout + out.stderr).splitlines())):
         kind = KINDS.get(m[4].split(":")[0], m[4])
         got[kind][0] += int(m[1])
         got[kind][1] += float(m[2]) * UNITS[m[3]]

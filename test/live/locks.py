@@ -230,12 +230,17 @@ def test_function():
 
 
 def test_demo():
-    """The first line says what is wrong with the server."""
-    truth = record([], [SERVER, "--seconds", "3", "--json"], "c.thaw")
-    text = thaw("report", "c.thaw").stdout
-    head = re.sub(r"\s+", " ", text[:600])
-    for word in ("commit_lock", "checkpointer", "flush_log", "disk"):
-        check(word in head, f"{word} is not in: {head}")
+    """The first line says what is wrong with the server. On a machine that others keep busy the
+    checkpointer waits for a CPU more than for the disk, and that is what it says then."""
+    for left in (3, 2, 1, 0):
+        truth = record([], [SERVER, "--seconds", "3", "--json"], "c.thaw")
+        text = thaw("report", "c.thaw").stdout
+        head = re.sub(r"\s+", " ", text[:600])
+        missing = [w for w in ("commit_lock", "checkpointer", "flush_log", "disk") if w not in head]
+        if not missing:
+            break
+        check(left and ("waiting for a CPU" in head or "blackout" in head),
+              f"{missing} not in: {head}")
     rep = report("c.thaw", "--top", "1000")
     got = next(x for x in rep["locks"] if x["name"] == "commit_lock")
     # The server measures from where an attempt without waiting failed until it had the lock.

@@ -173,9 +173,12 @@ def blamed_right(got, want, truth):
     names = {h["tid"]: h["name"] for h in want["holders"]}
     for h in got["holders"]:
         check(not h["tid"] or h["comm"] == names[h["tid"]], f"{h['tid']} is called {h['comm']}")
+    waited = {h["tid"]: h["runnable_ns"] for h in got["holders"] if h["tid"]}
     for tid, ns in theirs.items():
-        # What nobody holds by the log, while the lock changes hands, may be blamed on either side.
-        near(mine.get(tid, 0), ns, 0, 0.1 * ns + 2_000_000 + stolen(truth, ns),
+        # What nobody holds by the log, while the lock changes hands, may be blamed on either side:
+        # who was woken for it and gets no CPU keeps the others waiting without having it.
+        near(mine.get(tid, 0), ns, 0, 0.1 * ns + 2_000_000 + 1.25 * waited.get(tid, 0)
+             + stolen(truth, ns),
              f"{want['name']}: blamed on {names[tid]}")
 
 

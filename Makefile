@@ -121,7 +121,7 @@ $(B)/gen/nested.skel.h: $(B)/bpf/state.bpf.o $(B)/bpf/test/nested.bpf.o
 $(O)/live/%: test/live/%.c $(SKELS) $(B)/gen/nested.skel.h $(O)/libring.a $(O)/libbase.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
-$(O)/live/stackdump: test/live/stackdump.c $(O)/libstore.a $(O)/libbase.a
+$(O)/live/stackdump $(O)/live/eventdump: $(O)/live/%: test/live/%.c $(O)/libstore.a $(O)/libbase.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(O)/live/lockdump: test/live/lockdump.c $$(call libs_of,model)

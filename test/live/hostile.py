@@ -165,6 +165,7 @@ CIRCLES = r"""
 
 JIT = r"""
 #include <stdio.h>
+#include <sys/stat.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,6 +3,7 @@
 """User stacks are whole, without frame pointers: of a program that knows its own stacks, of real
 programs under load, from the first stack on, and the same as perf finds with its copies."""
 import collections
+import glob
 import os
 import pwd
 import re
@@ -355,9 +356,9 @@ def test_git():
 
 def test_clang():
     need("/usr/bin/clang-16", "clang-16")
-    source = os.path.join(ROOT, "test", "workload", "workload.c")
-    record([], ["/usr/bin/clang-16", "-O2", "-D_GNU_SOURCE", "-c", "-o", "/dev/null", source],
-           "c.thaw")
+    folder = os.path.join(ROOT, "test", "workload")
+    sources = sorted(glob.glob(os.path.join(folder, "*", "*.c")))
+    record([], ["/usr/bin/clang-16", "-O2", "-D_GNU_SOURCE", "-I", folder, "-c", *sources], "c.thaw")
     return whole(report("c.thaw"), USES) + f"; {copies('c.thaw')}"
 
 

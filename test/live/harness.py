@@ -10,6 +10,9 @@ import tempfile
 import time
 import traceback
 
+# A shell starts what runs in the background with SIGINT ignored, and that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.abspath("build")
 THAW = os.path.join(BUILD, "thaw")
 WORKLOAD = os.path.join(BUILD, "workload", "workload")

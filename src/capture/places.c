@@ -27,6 +27,8 @@
 #include "wire/state.h"
 
 enum { PROCS_KEPT = 16, ASKED_MAX = 1 << 18 };
+/* So often in such a time are the mappings of one process read again. */
+#define REREADS_MAX 8
 #define REREAD_NS 100000000ull
 
 struct area {
@@ -38,7 +40,9 @@ struct area {
 
 struct kept {
 	uint32_t pid;
-	uint64_t version, read_at;
+	uint64_t version;
+	uint64_t since; /* from here on so many readings */
+	unsigned reads;
 	VEC(struct area) areas;
 	VEC(char) paths;
 };
@@ -130,14 +134,17 @@ static const struct area *find(struct places *p, uint32_t pid, uint64_t addr, ui
 		a = area_at(k, addr);
 		if (a)
 			return a;
-		if (now - k->read_at < REREAD_NS) {
-			*ret = NULL;
-			return NULL;
-		}
+	}
+	if (k->pid != pid || now - k->since >= REREAD_NS) {
+		k->since = now;
+		k->reads = 0;
+	}
+	if (k->reads++ >= REREADS_MAX) {
+		*ret = NULL;
+		return NULL;
 	}
 	k->pid = pid;
 	k->version = version;
-	k->read_at = now;
 	k->areas.n = k->paths.n = 0;
 	(void)procfs_each_map(pid, keep_area, k); /* gone: nothing is there */
 	return area_at(k, addr);

@@ -20,7 +20,6 @@ CALL_NR, CALL_COMPAT = 0x3ff, 0x4000
 WAKE_CTX, WAKE_RELEASE = 0x0f, 0x10
 FUTEX_ONE_WORD = 0x8000
 KLOCK_MMAP_LOCK, KLOCK_INODE = 1, 3
-PLACE_MODULE, PLACE_ANON, PLACE_SHARED = 1, 4, 5
 FILES = {"pipe": 1, "socket": 2, "regular": 3, "char": 4, "block": 5, "anon": 6}
 
 
@@ -90,23 +89,6 @@ def test_futex():
         check(released == want, f"{s['name']}: {released} releases, not {want}: {wakes}")
         check(all(e["ctx"] & WAKE_CTX == 0 for e in wakes if e["ctx"] & WAKE_RELEASE),
               f"{s['name']}: released by an interrupt: {wakes}")
-
-
-def test_places():
-    """What lies at an address: told before the first sleep there, once."""
-    them, evs = sleepers("futex")
-    want = {"wait": PLACE_MODULE, "edge": PLACE_ANON, "shared": PLACE_SHARED}
-    for s in them:
-        if s["name"] not in want:
-            continue
-        here = [i for i, e in enumerate(evs) if e["event"] == "place" and e["addr"] == s["addr"]]
-        first = next(i for i, e in enumerate(evs)
-                     if e["event"] == "futex" and e["addr"] == s["addr"])
-        check(len(here) == 1, f"{s['name']}: {len(here)} places")
-        check(here[0] < first, f"{s['name']}: its place comes after its first sleep")
-        place = evs[here[0]]
-        check(place["kind"] == want[s["name"]], f"{s['name']}: {place}")
-        check(bool(place["shared"]) == (s["name"] == "shared"), f"{s['name']}: {place}")
 
 
 def test_kernel_locks():

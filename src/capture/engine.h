@@ -42,6 +42,8 @@ struct unwind_arrays {
 
 struct engine_ops {
 	const char *name;
+	/* Can it do that here? 0, or a negative errno with what is missing and what to do. */
+	int (*check)(const struct plan *plan);
 	int (*open)(const struct plan *plan, struct engine **ret);
 	int (*attach)(struct engine *e);
 	void (*arm)(struct engine *e);
@@ -73,5 +75,14 @@ struct engine {
 };
 
 extern const struct engine_ops engine_bpf;
+
+/*
+ * The engine that the plan asks for, or the first that can do it; otherwise an error, that of the
+ * first. The plan's engine is one of engine_names().
+ */
+int engine_choose(const struct plan *plan, const struct engine_ops **ret);
+bool engine_known(const char *name);
+/* "bpf, ..." */
+const char *engine_names(void);
 
 #endif

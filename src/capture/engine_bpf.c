@@ -30,6 +30,7 @@
 #include "capture/cgroup.h"
 #include "capture/cpus.h"
 #include "capture/engine.h"
+#include "capture/privilege.h"
 #include "wire/probe.h"
 #include "wire/ring.h"
 #include "thaw.skel.h" /* generated; its types are in wire/probe.h */
@@ -596,8 +597,14 @@ static uint64_t bpf_open_loss(struct engine *e, size_t source)
 				   : 0;
 }
 
+static int bpf_check(const struct plan *plan)
+{
+	return privilege_check();
+}
+
 const struct engine_ops engine_bpf = {
 	.name = "bpf",
+	.check = bpf_check,
 	.open = bpf_open,
 	.attach = bpf_attach,
 	.arm = bpf_arm,

@@ -27,6 +27,7 @@ struct plan {
 	uint64_t min_wait_ns; /* a shorter wait is recorded without stacks */
 	uint64_t ring_bytes;  /* per CPU, a power of two; 0: by the number of CPUs */
 	bool no_inherit;      /* do not follow children */
+	const char *engine;   /* by its name; NULL: the first that can */
 };
 
 #endif

@@ -23,7 +23,6 @@
 #include "capture/engine.h"
 #include "capture/launch.h"
 #include "capture/machine.h"
-#include "capture/privilege.h"
 #include "capture/symbolize.h"
 #include "ring/order.h"
 #include "store/reader.h"
@@ -297,7 +296,8 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 		struct session_result *ret)
 {
 	struct session s = {.plan = *plan, .hooks = hooks, .res = ret, .reason = END_DONE};
-	int rc = privilege_check();
+	const struct engine_ops *ops;
+	int rc = engine_choose(plan, &ops);
 
 	*ret = (struct session_result){.why = ""};
 	s.cpu_before_ns = machine_own_cpu_ns();
@@ -308,7 +308,7 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 		s.plan.n_ids = 1;
 	}
 	hurried(true); /* not before the command was forked */
-	rc = rc ? rc : engine_bpf.open(&s.plan, &s.engine);
+	rc = rc ? rc : ops->open(&s.plan, &s.engine);
 	rc = rc ? rc : record(&s);
 	order_free(s.order);
 	collector_free(s.collector);

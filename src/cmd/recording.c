@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "capture/engine.h"
 
 static volatile sig_atomic_t stop;
 
@@ -63,8 +64,9 @@ static int check(const struct recording_opts *o, int targets)
 			       "what to record? Give a command, or -p, -t, --cgroup or -a");
 	if (targets > 1)
 		return err_set(-EINVAL, "only one of -a, -p, -t, --cgroup or a command at a time");
-	if (o->engine && strcmp(o->engine, "auto") && strcmp(o->engine, "bpf"))
-		return err_set(-EINVAL, "there is no engine '%s'; there are: auto, bpf", o->engine);
+	if (o->engine && strcmp(o->engine, "auto") && !engine_known(o->engine))
+		return err_set(-EINVAL, "there is no engine '%s'; there are: auto, %s", o->engine,
+			       engine_names());
 	if (o->ring_bytes & (o->ring_bytes - 1))
 		return err_set(-EINVAL, "--ring-size must be a power of two, such as 1M or 8M");
 	return 0;
@@ -98,6 +100,7 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 		.min_wait_ns = o->all_stacks ? 0 : o->min_wait_ns,
 		.ring_bytes = o->ring_bytes,
 		.no_inherit = o->no_inherit,
+		.engine = o->engine && strcmp(o->engine, "auto") ? o->engine : NULL,
 	};
 	*ret = rec;
 	return 0;

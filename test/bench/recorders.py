@@ -92,6 +92,11 @@ def name(key):
     return TABLE[key]["name"]
 
 
+# Bytes of a capture in which nothing has happened yet, and how long that may last.
+EMPTY = 2048
+START_MAX = 30
+
+
 class Recorder:
     """One recording of the whole machine; see recording()."""
 
@@ -119,7 +124,17 @@ class Recorder:
         if self.child.wait(self.row["settle"]):
             raise proc.Failed(f"{name(self.key)}: ended at once, exit status "
                               f"{self.child.status}: {self.child.words()}")
+        if self.key.startswith("thaw"):
+            self.wait_for_events()
         return self
+
+    def wait_for_events(self):
+        """On a machine at its limits the start takes longer: what nobody recorded is not lost."""
+        until = time.monotonic() + START_MAX
+        while not os.path.exists(self.out) or os.path.getsize(self.out) <= EMPTY:
+            if time.monotonic() > until:
+                raise proc.Failed(f"{name(self.key)} has recorded nothing after {START_MAX} s")
+            time.sleep(0.1)
 
     def __exit__(self, kind, value, trace):
         died = self.child.poll()

@@ -42,7 +42,10 @@ struct unwind_arrays {
 
 struct engine_ops {
 	const char *name;
-	/* Can it do that here? 0, or a negative errno with what is missing and what to do. */
+	/*
+	 * Can it do what the plan asks for? 0, or a negative errno with what is missing and what to
+	 * do. What the machine must have and allow, the guard has checked before: guard/needs.c.
+	 */
 	int (*check)(const struct plan *plan);
 	int (*open)(const struct plan *plan, struct engine **ret);
 	int (*attach)(struct engine *e);
@@ -77,10 +80,14 @@ struct engine {
 extern const struct engine_ops engine_bpf;
 
 /*
- * The engine that the plan asks for, or the first that can do it; otherwise an error, that of the
- * first. The plan's engine is one of engine_names().
+ * The engine that the plan asks for, or the first that the guard allows and that can do it;
+ * otherwise an error, that of the first. The plan's engine is one of engine_names().
  */
 int engine_choose(const struct plan *plan, const struct engine_ops **ret);
+int engine_check(const struct engine_ops *ops, const struct plan *plan);
+/* All of them, the one that sees most first. */
+size_t engine_count(void);
+const struct engine_ops *engine_at(size_t i);
 bool engine_known(const char *name);
 /* "bpf, ..." */
 const char *engine_names(void);

@@ -7,7 +7,6 @@
  * perf buffer. The side-band is a dummy event per CPU whose buffer carries mappings and execs.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,11 +25,12 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "capture/cgroup.h"
 #include "capture/cpus.h"
 #include "capture/engine.h"
-#include "capture/privilege.h"
+#include "guard/guard.h"
 #include "wire/probe.h"
 #include "wire/ring.h"
 #include "thaw.skel.h" /* generated; its types are in wire/probe.h */
@@ -39,6 +39,7 @@
 #define RINGS_TOTAL (64ull << 20)
 #define RING_MIN (256ull << 10)
 #define RING_MAX (8ull << 20)
+#define CLOSE_TICKS 5
 
 /* The arrays of unwind tables: how many entries of what. */
 struct big {
@@ -54,7 +55,8 @@ struct bpf_engine {
 	struct big big[BIGS];
 	struct thaw_bpf *skel;
 	VEC(struct bpf_link *) links;
-	VEC(int) clocks; /* cpu-clock events; their programs are in links */
+	VEC(int) clocks;  /* cpu-clock events; their programs are in links */
+	VEC(int) ticking; /* the same, while they are the links' */
 	VEC(int) sidebands;
 	struct cpu_list online;
 	uint8_t *rings;
@@ -63,6 +65,7 @@ struct bpf_engine {
 	uint64_t ring_size, value_size;
 	uint32_t salt;
 	uint64_t freq_hz;
+	bool slow_close;      /* see stop_clocks() */
 	uint64_t rq_lock_off; /* of the lock in a runqueue */
 };
 
@@ -100,84 +103,24 @@ static uint64_t ring_size_for(const struct plan *plan, size_t cpus)
 	return size;
 }
 
-static bool has_tracepoint(const struct btf *btf, const char *name)
+/* Which programs, by what the kernel has and the guard allows. */
+static void choose_programs(struct bpf_engine *b, const struct plan *plan)
 {
-	char type[64];
-
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	return btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
-}
-
-/* The number of arguments of a tracepoint, the leading context included. */
-static int tracepoint_args(const struct btf *btf, const char *name)
-{
-	const struct btf_type *t;
-	char type[64];
-	int id;
-
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
-	t = id > 0 ? btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type) : NULL;
-	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
-	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
-}
-
-/* The offset of a variable within the kernel's per-CPU section, 0 if BTF does not have it. */
-static uint64_t percpu_offset(const struct btf *btf, const char *name)
-{
-	int sec = btf__find_by_name_kind(btf, ".data..percpu", BTF_KIND_DATASEC);
-	const struct btf_type *t = sec > 0 ? btf__type_by_id(btf, (__u32)sec) : NULL;
-
-	for (int i = 0; t && i < btf_vlen(t); i++) {
-		const struct btf_var_secinfo *v = btf_var_secinfos(t) + i;
-		const struct btf_type *var = btf__type_by_id(btf, v->type);
-
-		if (!strcmp(btf__name_by_offset(btf, var->name_off), name))
-			return v->offset;
-	}
-	return 0;
-}
-
-static uint64_t member_offset(const struct btf *btf, const char *type, const char *member)
-{
-	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
-
-	for (int i = 0; t && i < btf_vlen(t); i++)
-		if (!strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member))
-			return btf_member_bit_offset(t, (__u32)i) / 8;
-	return 0;
-}
-
-static void find_preempt_count(const struct btf *btf, struct thaw_bpf *s)
-{
-	uint64_t off = percpu_offset(btf, "__preempt_count");
-	uint64_t hot = percpu_offset(btf, "pcpu_hot");
-
-	if (!off && hot)
-		off = hot + member_offset(btf, "pcpu_hot", "preempt_count");
-	s->rodata->runqueues_off = percpu_offset(btf, "runqueues");
-	s->rodata->preempt_count_off = s->rodata->runqueues_off ? off : 0;
-}
-
-static int choose_programs(struct bpf_engine *b, const struct plan *plan)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
+	const struct guard_features *k = &plan->guard->features;
+	const struct verdict *v = &plan->guard->verdict;
+	bool cast = guard_has(k, FEATURE_BPF_CAST);
 	struct thaw_bpf *s = b->skel;
-	bool cast;
 
-	if (!btf)
-		return err_set(-errno, "reading the kernel's types: %s", strerror(errno));
-	find_preempt_count(btf, s);
-	cast = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
-	if (tracepoint_args(btf, "sched_switch") < 5)
+	s->rodata->runqueues_off = k->runqueues_off;
+	s->rodata->preempt_count_off = k->preempt_count_off;
+	if (!guard_has(k, FEATURE_TP_SWITCH_STATE))
 		bpf_program__set_autoload(s->progs.thaw_switch_3, true);
 	else if (cast)
 		bpf_program__set_autoload(s->progs.thaw_switch, true);
 	else
 		bpf_program__set_autoload(s->progs.thaw_switch_4, true);
 	bpf_program__set_autoload(cast ? s->progs.thaw_waking : s->progs.thaw_waking_old, true);
-	s->rodata->waits_at_exit_tp = has_tracepoint(btf, "sched_exit_tp");
+	s->rodata->waits_at_exit_tp = guard_has(k, FEATURE_TP_SCHED_EXIT);
 	if (s->rodata->waits_at_exit_tp)
 		bpf_program__set_autoload(s->progs.thaw_sched_exit, true);
 	else
@@ -186,21 +129,19 @@ static int choose_programs(struct bpf_engine *b, const struct plan *plan)
 	bpf_program__set_autoload(s->progs.thaw_exec, true);
 	bpf_program__set_autoload(s->progs.thaw_exit, true);
 	bpf_program__set_autoload(s->progs.thaw_rename, true);
-	if (has_tracepoint(btf, "contention_begin")) {
+	if (guard_has(k, FEATURE_TP_CONTENTION) && verdict_allows(v, MECHANISM_KERNEL_LOCKS)) {
 		bpf_program__set_autoload(s->progs.thaw_contention_begin, true);
 		bpf_program__set_autoload(s->progs.thaw_contention_end, true);
 		b->base.kernel_locks = true;
-		b->rq_lock_off = member_offset(btf, "rq", "__lock");
+		b->rq_lock_off = k->rq_lock_off;
 	}
-	/* Walking by tables takes bpf_loop() (5.17). */
-	s->rodata->unwind_tables =
-		libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
+	s->rodata->user_reads = verdict_allows(v, MECHANISM_USER_READ);
+	s->rodata->user_stacks = verdict_stacks(v) != STACKS_NONE;
+	s->rodata->unwind_tables = verdict_stacks(v) == STACKS_TABLES;
 	if (s->rodata->cgroup_id)
 		bpf_program__set_autoload(s->progs.thaw_cgroup_attach, true);
 	if (plan->freq_hz)
 		bpf_program__set_autoload(s->progs.thaw_sample, true);
-	btf__free(btf);
-	return 0;
 }
 
 static uint32_t pid_limit(void)
@@ -292,9 +233,7 @@ static int load(struct bpf_engine *b, const struct plan *plan)
 		s->rodata->cgroup_id = ref.v2 ? ref.id : 0;
 		s->rodata->cgroup_level = ref.level;
 	}
-	rc = choose_programs(b, plan);
-	if (rc)
-		return rc;
+	choose_programs(b, plan);
 	size_tables(b, plan);
 	bpf_map__set_max_entries(s->maps.rings, (__u32)cpus);
 	bpf_map__set_value_size(s->maps.rings, (__u32)b->value_size);
@@ -412,6 +351,7 @@ static void bpf_close(struct engine *e)
 	thaw_bpf__destroy(b->skel);
 	vec_done(&b->links);
 	vec_done(&b->clocks);
+	vec_done(&b->ticking);
 	vec_done(&b->sidebands);
 	cpu_list_done(&b->online);
 	free(b);
@@ -424,6 +364,7 @@ static int bpf_open(const struct plan *plan, struct engine **ret)
 
 	b->base.ops = &engine_bpf;
 	b->freq_hz = plan->freq_hz;
+	b->slow_close = !verdict_allows(&plan->guard->verdict, MECHANISM_CLOCK_CLOSE);
 	libbpf_set_print(on_libbpf);
 	b->skel = thaw_bpf__open();
 	rc = b->skel ? 0 : err_set(-errno, "opening the probes: %s", strerror(errno));
@@ -469,8 +410,10 @@ static int bpf_attach(struct engine *e)
 			if (rc)
 				return rc;
 			/* The link has the descriptor now, and closes it. */
-			if (sampler)
+			if (sampler) {
+				vec_push(&b->ticking, b->clocks.v[i]);
 				b->clocks.v[i] = -1;
+			}
 		}
 	}
 	return 0;
@@ -481,12 +424,29 @@ static void bpf_arm(struct engine *e)
 	__atomic_store_n(&bpf(e)->skel->bss->armed, 1, __ATOMIC_SEQ_CST);
 }
 
+/*
+ * A clock that is closed while it ticks leaves its timer armed in memory that is given back: from
+ * eb3182ef0405 (6.17.8) until ff5860f5088e (6.18.6). There it is stopped, and has time to end.
+ */
+static void stop_clocks(struct bpf_engine *b)
+{
+	uint64_t ns = b->freq_hz ? CLOSE_TICKS * NSEC_PER_SEC / b->freq_hz : 0;
+	struct timespec t = {(time_t)(ns / NSEC_PER_SEC), (long)(ns % NSEC_PER_SEC)};
+
+	for (size_t i = 0; i < b->ticking.n; i++)
+		ioctl(b->ticking.v[i], PERF_EVENT_IOC_DISABLE, 0);
+	if (b->ticking.n && b->slow_close)
+		nanosleep(&t, NULL);
+	b->ticking.n = 0;
+}
+
 /* Programs stop recording at once; then the clocks stop, then everything is detached. */
 static void bpf_disarm(struct engine *e)
 {
 	struct bpf_engine *b = bpf(e);
 
 	__atomic_store_n(&b->skel->bss->armed, 0, __ATOMIC_SEQ_CST);
+	stop_clocks(b);
 	for (size_t i = 0; i < b->sidebands.n; i++)
 		ioctl(b->sidebands.v[i], PERF_EVENT_IOC_DISABLE, 0);
 	for (size_t i = 0; i < b->links.n; i++)
@@ -597,9 +557,10 @@ static uint64_t bpf_open_loss(struct engine *e, size_t source)
 				   : 0;
 }
 
+/* The guard has said all that there is to say. */
 static int bpf_check(const struct plan *plan)
 {
-	return privilege_check();
+	return 0;
 }
 
 const struct engine_ops engine_bpf = {

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "capture/engine.h"
+#include "guard/guard.h"
 
 static const struct engine_ops *const engines[] = {
 	&engine_bpf,
@@ -30,6 +31,27 @@ const char *engine_names(void)
 	return names;
 }
 
+size_t engine_count(void)
+{
+	return ARRAY_LEN(engines);
+}
+
+const struct engine_ops *engine_at(size_t i)
+{
+	return engines[i];
+}
+
+/* The guard's word first, then the engine's own: can it do what the plan asks for? */
+int engine_check(const struct engine_ops *ops, const struct plan *plan)
+{
+	int id = guard_engine_id(ops->name);
+	const struct guard_engine *e = id < 0 ? NULL : &plan->guard->verdict.engines[id];
+
+	if (e && !e->usable)
+		return err_set(e->rc, "%s", e->why);
+	return ops->check(plan);
+}
+
 int engine_choose(const struct plan *plan, const struct engine_ops **ret)
 {
 	int rc, first = -ENOTSUP;
@@ -38,7 +60,7 @@ int engine_choose(const struct plan *plan, const struct engine_ops **ret)
 	for (size_t i = 0; i < ARRAY_LEN(engines); i++) {
 		if (plan->engine && strcmp(engines[i]->name, plan->engine))
 			continue;
-		rc = engines[i]->check(plan);
+		rc = engine_check(engines[i], plan);
 		if (!rc) {
 			*ret = engines[i];
 			return 0;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct guard;
+
 enum scope {
 	SCOPE_COMMAND, /* a command that thaw starts, and its children */
 	SCOPE_PROCESS, /* processes, all their threads, and their children */
@@ -28,6 +30,8 @@ struct plan {
 	uint64_t ring_bytes;  /* per CPU, a power of two; 0: by the number of CPUs */
 	bool no_inherit;      /* do not follow children */
 	const char *engine;   /* by its name; NULL: the first that can */
+	uint32_t accepted;    /* findings of the guard that are to have no effect: guard_accept() */
+	const struct guard *guard; /* what may be done here; the session's */
 };
 
 #endif

@@ -21,9 +21,11 @@
 #include "base/units.h"
 #include "capture/collect.h"
 #include "capture/engine.h"
+#include "capture/guarded.h"
 #include "capture/launch.h"
 #include "capture/machine.h"
 #include "capture/symbolize.h"
+#include "guard/guard.h"
 #include "ring/order.h"
 #include "store/reader.h"
 #include "store/writer.h"
@@ -114,6 +116,7 @@ static int open_output(struct session *s)
 	s->res->file_written = true;
 	give_to_caller(s->plan.output);
 	machine_describe(s->writer, &s->plan, s->engine->ops->name);
+	guard_describe(s->writer, &s->plan, s->engine->ops->name);
 	return 0;
 }
 
@@ -297,9 +300,16 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 {
 	struct session s = {.plan = *plan, .hooks = hooks, .res = ret, .reason = END_DONE};
 	const struct engine_ops *ops;
-	int rc = engine_choose(plan, &ops);
+	struct guard guard;
+	int rc;
 
 	*ret = (struct session_result){.why = ""};
+	guard_look(&guard, plan->accepted, false);
+	s.plan.guard = &guard;
+	s.plan.freq_hz = guard_rate(&guard, plan->freq_hz);
+	rc = engine_choose(&s.plan, &ops);
+	if (!rc)
+		guard_note(&s.plan, ops->name, ret->guard_note, sizeof(ret->guard_note));
 	s.cpu_before_ns = machine_own_cpu_ns();
 	if (!rc && plan->scope == SCOPE_COMMAND) {
 		rc = launch_prepare(plan->command, &s.child);

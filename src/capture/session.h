@@ -29,11 +29,12 @@ struct session_hooks {
 struct session_result {
 	struct session_status st;
 	bool command_ran;
-	int exit_status;     /* of the command */
-	bool file_written;   /* there is a capture, even if something failed */
-	const char *why;     /* it ended: "the command ended", "interrupted", ... */
-	char saved_as[4200]; /* where a capture of the same name went, or "" */
-	char notes[512];     /* what the user should know, a line each, or "" */
+	int exit_status;      /* of the command */
+	bool file_written;    /* there is a capture, even if something failed */
+	const char *why;      /* it ended: "the command ended", "interrupted", ... */
+	char saved_as[4200];  /* where a capture of the same name went, or "" */
+	char guard_note[200]; /* why not all was recorded that thaw can; "" if it was */
+	char notes[512];      /* what the user should know, a line each, or "" */
 };
 
 /* 0, or a negative errno with the message set; *ret is filled in either case. */

@@ -168,6 +168,33 @@ static void command_row(const struct reader *r)
 	buf_done(&b);
 }
 
+/* "H1 degrade user_read,unwind words" for a person. */
+static void finding_row(const char *v)
+{
+	size_t id = strcspn(v, " "), action = v[id] ? strcspn(v + id + 1, " ") : 0;
+	const char *rest = v + id + (v[id] == ' ') + action;
+	char words[300];
+
+	rest += *rest == ' ';
+	rest += strcspn(rest, " ");
+	snprintf(words, sizeof(words), "%.*s, %.*s:%s", (int)id, v, (int)action,
+		 action ? v + id + 1 : "", rest);
+	row("", words);
+}
+
+static void guard_rows_of(const struct reader *r)
+{
+	const char *verdict = reader_meta(r, "guard_verdict", 0), *v;
+
+	if (!verdict)
+		return;
+	row("guard", verdict);
+	for (size_t i = 0; (v = reader_meta(r, "guard_finding", i)); i++)
+		finding_row(v);
+	for (size_t i = 0; (v = reader_meta(r, "guard_engine", i)); i++)
+		row("", v);
+}
+
 static uint64_t duration(const struct reader_info *info)
 {
 	return info->last_ts > info->first_ts ? info->last_ts - info->first_ts : 0;
@@ -264,6 +291,7 @@ static void print_text(const struct reader *r, const char *path, const struct in
 	fact_row(r, "scope", "scope");
 	fact_row(r, "target", "target");
 	command_row(r);
+	guard_rows_of(r);
 	time_row(info);
 	events_rows(t);
 	losses_rows(t);

@@ -41,6 +41,7 @@ static const struct option_row rows[] = {
 	RECORDING_INHERIT_ROW(AT(rec)),
 	RECORDING_RING_ROW(AT(rec)),
 	RECORDING_ENGINE_ROW(AT(rec)),
+	RECORDING_ACCEPT_ROW(AT(rec)),
 	{'q', "quiet", OPTION_FLAG, AT(quiet), NULL, "show nothing while recording", 0, 0, 0},
 	{0, "sort", OPTION_STR, AT(sort), "ORDER", "by total, max or waits (total)", 0, 0, 0},
 	{0, "top", OPTION_U64, AT(top), "N", "rows (10; as JSON all)", 1, 1000000, 0},

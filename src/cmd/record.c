@@ -31,6 +31,7 @@ static const struct option_row rows[] = {
 	RECORDING_INHERIT_ROW(AT(rec)),
 	RECORDING_RING_ROW(AT(rec)),
 	RECORDING_ENGINE_ROW(AT(rec)),
+	RECORDING_ACCEPT_ROW(AT(rec)),
 	{'q', "quiet", OPTION_FLAG, AT(quiet), NULL, "no status line and no summary", 0, 0, 0},
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
@@ -62,6 +63,8 @@ static void summary(const struct plan *plan, const struct session_result *res)
 			"thaw: %llu events were lost: see thaw info %s; a larger --ring-size "
 			"helps\n",
 			(unsigned long long)st->lost, plan->output);
+	if (res->guard_note[0])
+		fprintf(stderr, "thaw: %s\n", res->guard_note);
 	if (res->saved_as[0])
 		fprintf(stderr, "thaw: the file that was there before is now %s\n", res->saved_as);
 	if (res->notes[0])

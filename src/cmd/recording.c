@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "capture/engine.h"
+#include "guard/verdict.h"
 
 static volatile sig_atomic_t stop;
 
@@ -52,6 +53,15 @@ static int parse_ids(const struct option_list *list, const char *what, struct re
 	return 0;
 }
 
+static int parse_accepted(const struct option_list *list, uint32_t *ret)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < list->n && !rc; i++)
+		rc = guard_accept(list->v[i], ret);
+	return rc;
+}
+
 int recording_targets(const struct recording_opts *o, char *const *command)
 {
 	return o->all + !!o->pids.n + !!o->tids.n + !!o->cgroup + (command && command[0]);
@@ -76,10 +86,12 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 		   struct recording *ret)
 {
 	struct recording rec = {0};
+	uint32_t accepted = 0;
 	int rc = check(o, recording_targets(o, command));
 
 	rc = rc ? rc : parse_ids(&o->pids, "process", &rec);
 	rc = rc ? rc : parse_ids(&o->tids, "thread", &rec);
+	rc = rc ? rc : parse_accepted(&o->accept, &accepted);
 	if (rc) {
 		recording_done(&rec);
 		return rc;
@@ -100,6 +112,7 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 		.min_wait_ns = o->all_stacks ? 0 : o->min_wait_ns,
 		.ring_bytes = o->ring_bytes,
 		.no_inherit = o->no_inherit,
+		.accepted = accepted,
 		.engine = o->engine && strcmp(o->engine, "auto") ? o->engine : NULL,
 	};
 	*ret = rec;

@@ -9,7 +9,7 @@
 
 struct recording_opts {
 	bool all, no_inherit, all_stacks;
-	struct option_list pids, tids;
+	struct option_list pids, tids, accept;
 	const char *cgroup, *engine;
 	uint64_t duration_ns, freq_hz, min_wait_ns, ring_bytes;
 };
@@ -53,6 +53,10 @@ struct recording_opts {
 #define RECORDING_ENGINE_ROW(at)                                                                   \
 	RECORDING_ROW_(0, "engine", OPTION_STR, at, engine, "NAME",                                \
 		       "how to record: auto, bpf (auto)", 0, 0)
+
+#define RECORDING_ACCEPT_ROW(at)                                                                   \
+	RECORDING_ROW_(0, "accept", OPTION_STRV, at, accept, "ID",                                 \
+		       "go on despite a finding of thaw doctor: H1", 0, 0)
 
 struct recording {
 	struct plan plan;

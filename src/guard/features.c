@@ -55,15 +55,29 @@ static uint64_t percpu_offset(const struct btf *btf, const char *name)
 	return 0;
 }
 
+/* Bits; -1: there is none. A member of an unnamed struct or union counts as one of the outer's. */
+static int64_t member_bits(const struct btf *btf, const struct btf_type *t, const char *member)
+{
+	for (int i = 0; t && btf_is_composite(t) && i < btf_vlen(t); i++) {
+		const struct btf_member *m = btf_members(t) + i;
+		const char *name = btf__name_by_offset(btf, m->name_off);
+		int64_t in, at = btf_member_bit_offset(t, (__u32)i);
+
+		if (!strcmp(name, member))
+			return at;
+		in = *name ? -1 : member_bits(btf, btf__type_by_id(btf, m->type), member);
+		if (in >= 0)
+			return at + in;
+	}
+	return -1;
+}
+
 static uint64_t member_offset(const struct btf *btf, const char *type, const char *member)
 {
 	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+	int64_t bits = id > 0 ? member_bits(btf, btf__type_by_id(btf, (__u32)id), member) : -1;
 
-	for (int i = 0; t && i < btf_vlen(t); i++)
-		if (!strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), member))
-			return btf_member_bit_offset(t, (__u32)i) / 8;
-	return 0;
+	return bits < 0 ? 0 : (uint64_t)bits / 8;
 }
 
 static void probe_layout(struct guard_features *f, const struct btf *btf)

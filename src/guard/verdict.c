@@ -76,7 +76,7 @@ void verdict_make(struct verdict *v, const struct guard_facts *facts,
 		if (!concerns(&rows[i], facts, features, &at->unsure))
 			continue;
 		at->row = &rows[i];
-		at->accepted = accepted >> i & 1 && rows[i].action != GUARD_NOTE;
+		at->accepted = accepted >> i & 1 && rows[i].action > GUARD_LIMIT;
 		v->n_findings++;
 		for (unsigned m = 0; m < MECHANISMS && !at->accepted; m++)
 			if (rows[i].mechanisms >> m & 1 && v->mechanisms[m] < rows[i].action)
@@ -121,7 +121,7 @@ const char *guard_level_name(enum guard_level level)
 
 const char *guard_action_name(enum guard_action a)
 {
-	static const char *const names[] = {"note", "allow", "degrade", "refuse"};
+	static const char *const names[] = {"note", "allow", "limit", "degrade", "refuse"};
 
 	return names[a];
 }
@@ -200,11 +200,11 @@ int guard_accept(const char *id, uint32_t *accepted)
 	size_t len = 0;
 
 	for (unsigned i = 0; i < BUGS; i++) {
-		if (!strcasecmp(rows[i].id, id) && rows[i].action != GUARD_NOTE) {
+		if (!strcasecmp(rows[i].id, id) && rows[i].action > GUARD_LIMIT) {
 			*accepted |= 1u << i;
 			return 0;
 		}
-		if (rows[i].action != GUARD_NOTE && len < sizeof(known))
+		if (rows[i].action > GUARD_LIMIT && len < sizeof(known))
 			len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
 						len ? ", " : "", rows[i].id);
 	}

@@ -13,7 +13,7 @@
 #define GUARD_NEWEST KERNEL(7, 2, 0xffff)
 
 /* Ordered: the worse one counts. */
-enum guard_action { GUARD_NOTE, GUARD_ALLOW, GUARD_DEGRADE, GUARD_REFUSE };
+enum guard_action { GUARD_NOTE, GUARD_ALLOW, GUARD_LIMIT, GUARD_DEGRADE, GUARD_REFUSE };
 
 enum guard_mechanism {
 #define MECHANISM(id, UPPER, name, costs, words, instead) MECHANISM_##UPPER = id,
@@ -97,7 +97,6 @@ const char *guard_mechanism_instead(enum guard_mechanism m);
 /* Does a recording show less without it? */
 bool guard_mechanism_costs(enum guard_mechanism m);
 
-/* "degrade", ...; an accepted finding's is "accept". */
 const char *guard_action_name(enum guard_action a);
 
 const struct guard_row *guard_rows(void); /* BUGS of them */

@@ -85,6 +85,7 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	f->has_symbols = info->has_symbols;
 	free(f->damage);
 	f->damage = mem_strdup(info->damage);
+	guarded_take(&f->guard, r);
 }
 
 static int scan(struct reader *r, struct model *m)

@@ -72,6 +72,7 @@ static void facts_done(struct facts *f)
 	free(f->kernel);
 	free(f->engine);
 	free(f->damage);
+	guarded_done(&f->guard);
 	for (size_t i = 0; i < f->command.n; i++)
 		free(f->command.v[i]);
 	vec_done(&f->command);

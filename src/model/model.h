@@ -12,6 +12,7 @@
 
 #include "model/chain.h"
 #include "model/classify.h"
+#include "model/guarded.h"
 #include "model/lock.h"
 #include "model/names.h"
 #include "model/process.h"
@@ -44,6 +45,7 @@ struct facts {
 	bool no_kernel_locks; /* the kernel has no record of contention, or it was not asked */
 	bool whole_machine;   /* all threads were looked at: what a CPU did is known */
 	char *damage;	      /* in words; "" if none */
+	struct guarded guard;
 };
 
 struct losses {

@@ -15,6 +15,7 @@ const volatile bool scope_all = false;
 const volatile bool scope_inherit = true;
 const volatile bool waits_at_exit_tp = false;
 const volatile bool user_stacks = true;
+const volatile bool user_reads = true;
 
 __u32 armed = 0;
 __u32 epoch = 0;

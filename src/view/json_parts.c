@@ -2,6 +2,7 @@
 #include "view/json_parts.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 void json_put_capture(struct json *j, const struct model *m)
 {
@@ -62,6 +63,48 @@ void json_put_losses(struct json *j, const struct summary *s)
 	json_u64(j, "out_of_order", l->late);
 	json_u64(j, "contradictions", l->odd);
 	json_u64(j, "thread_time_ns", s->total[INTERVAL_LOST]);
+	json_obj_end(j);
+}
+
+static void put_list(struct json *j, const char *key, const char *words)
+{
+	json_arr(j, key);
+	while (*words && strcmp(words, "-")) {
+		size_t n = strcspn(words, ",");
+		char one[64];
+
+		snprintf(one, sizeof(one), "%.*s", (int)n, words);
+		json_str(j, NULL, one);
+		words += n + (words[n] == ',');
+	}
+	json_arr_end(j);
+}
+
+/* Captures that were made elsewhere, or before thaw had a guard, do not say. */
+void json_put_guard(struct json *j, const struct model *m)
+{
+	const struct guarded *g = &m->facts.guard;
+
+	json_obj(j, "guard");
+	json_str(j, "verdict", g->verdict ? g->verdict : "unchecked");
+	json_arr(j, "findings");
+	for (size_t i = 0; i < g->findings.n; i++) {
+		const struct guarded_finding *f = &g->findings.v[i];
+
+		json_obj(j, NULL);
+		json_str(j, "id", f->id);
+		json_str(j, "action", f->action);
+		put_list(j, "mechanisms", f->mechanisms);
+		json_str(j, "title", f->title);
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+	if (g->passed_over.n) {
+		json_arr(j, "passed_over");
+		for (size_t i = 0; i < g->passed_over.n; i++)
+			json_str(j, NULL, g->passed_over.v[i]);
+		json_arr_end(j);
+	}
 	json_obj_end(j);
 }
 

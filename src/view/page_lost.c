@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What is missing from a recording, by cause, and whether the file is whole. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/units.h"
@@ -92,6 +93,34 @@ static void stack_ends(const struct page *p)
 	buf_done(&b);
 }
 
+/* Why there is less in it than there could be, by the guard's findings. */
+static void guarded(const struct page *p)
+{
+	const struct guarded *g = &p->s->model->facts.guard;
+	struct buf b = {0};
+
+	if (!guarded_matters(g))
+		return;
+	for (size_t i = 0; i < g->passed_over.n; i++) {
+		const char *why = g->passed_over.v[i];
+
+		buf_clear(&b);
+		buf_printf(&b, "Not recorded with %.*s.", (int)strcspn(why, "."), why);
+		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+	}
+	for (size_t i = 0; i < g->findings.n; i++) {
+		const struct guarded_finding *f = &g->findings.v[i];
+
+		if (!strcmp(f->action, "note"))
+			continue;
+		buf_clear(&b);
+		buf_printf(&b, "%s%s: %s.", f->id,
+			   strcmp(f->action, "accept") ? "" : " was accepted", f->title);
+		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+	}
+	buf_done(&b);
+}
+
 void page_lost(const struct page *p)
 {
 	const struct losses *l = &p->s->model->losses;
@@ -108,4 +137,5 @@ void page_lost(const struct page *p)
 		      p->out);
 	incomplete(p);
 	stack_ends(p);
+	guarded(p);
 }

@@ -116,6 +116,8 @@ static bool address_allowed(uint64_t addr, const char **ret_name)
 
 /* ---- one loaded program ---- */
 
+static bool may_read_user = true; /* as the variant at hand is set */
+
 static void check_calls(const char *name, const struct bpf_insn *insns, size_t n, uint64_t base)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -132,6 +134,8 @@ static void check_calls(const char *name, const struct bpf_insn *insns, size_t n
 			snprintf(why, sizeof(why), "calls %s, which is not on the list", callee);
 			fail(name, why);
 		}
+		if (!may_read_user && !strcmp(callee, "bpf_probe_read_user"))
+			fail(name, "reads user memory although it is told not to");
 	}
 }
 
@@ -206,8 +210,8 @@ static bool loadable(const struct thaw_bpf *s, const struct bpf_program *prog)
 	return true;
 }
 
-/* With sched_exit_tp or without; walking by tables, or by frame pointers. */
-static void check_variant(bool exit_tp, bool tables, uint64_t base)
+/* With sched_exit_tp or without; walking by tables, or by frame pointers; reading futexes. */
+static void check_variant(bool exit_tp, bool tables, bool reads, uint64_t base)
 {
 	struct thaw_bpf *s = thaw_bpf__open();
 	struct bpf_program *prog;
@@ -216,6 +220,8 @@ static void check_variant(bool exit_tp, bool tables, uint64_t base)
 	s->rodata->ring_size = ring_bytes;
 	s->rodata->waits_at_exit_tp = exit_tp;
 	s->rodata->unwind_tables = tables;
+	s->rodata->user_reads = reads;
+	may_read_user = reads;
 	bpf_map__set_value_size(s->maps.unwind_rules, sizeof(struct unwind_rule) * UNWIND_RULES);
 	bpf_map__set_value_size(s->maps.unwind_spaces, sizeof(struct unwind_space) * UNWIND_SPACES);
 	bpf_map__set_value_size(s->maps.unwind_objects,
@@ -252,10 +258,13 @@ int main(void)
 	}
 	if (!getenv("THAW_TEST_VERBOSE"))
 		libbpf_set_print(quiet);
-	check_variant(false, true, base);
-	check_variant(false, false, base);
-	if (addr_of("__traceiter_sched_exit_tp"))
-		check_variant(true, true, base);
+	check_variant(false, true, true, base);
+	check_variant(false, false, true, base);
+	check_variant(false, false, false, base);
+	if (addr_of("__traceiter_sched_exit_tp")) {
+		check_variant(true, true, true, base);
+		check_variant(true, false, false, base);
+	}
 	free(ksyms);
 	return failures != 0;
 }

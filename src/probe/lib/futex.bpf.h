@@ -89,7 +89,7 @@ static __always_inline bool futex_sleeps(__u32 nr, struct pt_regs *regs, struct 
 	if (nr == NR_FUTEX_WAITV) {
 		struct waitv first;
 
-		if (bpf_probe_read_user(&first, sizeof(first), (void *)regs->rdi))
+		if (user_read(&first, sizeof(first), regs->rdi))
 			return false;
 		ret->addr = first.addr;
 		ret->op = CMD_WAIT | FUTEX_OP_VECTOR | op_of_flags(first.flags);
@@ -127,10 +127,9 @@ static __noinline int emit_futex(struct task_struct *t, struct ring_head *r, str
 	rec->addr = f.addr;
 	rec->val = f.val;
 	/* What cannot be read is zero. */
-	if (bpf_probe_read_user(rec->word, sizeof(rec->word), (void *)f.addr))
-		f.op |= bpf_probe_read_user(rec->word, sizeof(rec->word[0]), (void *)f.addr)
-				? FUTEX_OP_UNREAD
-				: FUTEX_OP_ONE_WORD;
+	if (user_read(rec->word, sizeof(rec->word), f.addr))
+		f.op |= user_read(rec->word, sizeof(rec->word[0]), f.addr) ? FUTEX_OP_UNREAD
+									   : FUTEX_OP_ONE_WORD;
 	rec->op = f.op;
 	emit_end(&e);
 	return 0;
@@ -164,7 +163,7 @@ static __noinline bool releases_futex(struct task_struct *wakee, const struct hi
 	} else if (nr == NR_FUTEX_REQUEUE) {
 		struct waitv first;
 
-		if (bpf_probe_read_user(&first, sizeof(first), (void *)addr))
+		if (user_read(&first, sizeof(first), addr))
 			return false;
 		addr = first.addr;
 		op = op_of_flags(first.flags);

@@ -102,11 +102,15 @@ static __always_inline __u64 stack_walked(struct ring_head *r, struct scratch *s
 }
 
 /* Without tables: frame pointers, by the kernel's own walk. */
+#define stack_chain(ctx, r, s, ts)                                                                 \
+	stack_send((r), (s),                                                                       \
+		   stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES, BPF_F_USER_STACK)), \
+		   UNWIND_STOP_FP_END, (ts))
+
+/* The loader turns the tables on only where user memory may be read. */
 #define stack_user(ctx, r, s, area, ts)                                                            \
-	(unwind_tables ? stack_walked((r), (s), (area), (ts))                                      \
-		       : stack_send((r), (s),                                                      \
-				    stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES,    \
-								   BPF_F_USER_STACK)),             \
-				    UNWIND_STOP_FP_END, (ts)))
+	(!user_stacks	 ? 0                                                                       \
+	 : unwind_tables ? stack_walked((r), (s), (area), (ts))                                    \
+			 : stack_chain((ctx), (r), (s), (ts)))
 
 #endif

@@ -26,6 +26,7 @@ extern const volatile bool scope_all;
 extern const volatile bool scope_inherit;
 extern const volatile bool waits_at_exit_tp;
 extern const volatile bool user_stacks;
+extern const volatile bool user_reads; /* off: no program reads user memory by itself */
 
 /* Every program reads this first. */
 extern __u32 armed;
@@ -84,6 +85,15 @@ BIG_ARRAY(unwind_spaces, struct unwind_space);
 BIG_ARRAY(unwind_objects, struct unwind_object);
 extern const volatile __u32 rows_mask, blocks_mask, mappings_mask, procs_mask;
 extern const volatile bool unwind_tables; /* else: frame pointers */
+
+/* 0, or an error with zeroes in `to`. */
+static __always_inline long user_read(void *to, __u32 size, __u64 from)
+{
+	if (user_reads)
+		return bpf_probe_read_user(to, size, (void *)from);
+	__builtin_memset(to, 0, size);
+	return -1;
+}
 
 static __always_inline bool in_scope(__u32 tid)
 {

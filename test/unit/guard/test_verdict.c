@@ -370,8 +370,10 @@ static void test_accept(void **state)
 	assert_non_null(strstr(v.engines[ENGINE_BPF].why, "H25"));
 	assert_int_equal(guard_accept("H99", &accepted), -EINVAL);
 	assert_non_null(strstr(err_msg(), "H1, "));
-	/* There is nothing to accept in what concerns others. */
+	/* There is nothing to accept in what concerns others, or cannot be had. */
 	assert_int_equal(guard_accept("C1", &accepted), -EINVAL);
+	assert_int_equal(guard_accept("F1", &accepted), -EINVAL);
+	assert_int_equal(guard_accept("H10", &accepted), -EINVAL);
 }
 
 static void test_rates(void **state)

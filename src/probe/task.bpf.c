@@ -13,7 +13,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* The words of a futex hold tids as the program has them, which in a container are others. */
 static __always_inline __u32 own_tid(struct task_struct *t)
 {
-	struct pid *p = t->thread_pid;
+	/* As a plain number: 6.1 adds nothing without bounds to a pointer that has a type. */
+	struct pid *p = BPF_CORE_READ(t, thread_pid);
 	__u32 level = BPF_CORE_READ(p, level), nr = 0;
 
 	if (!level)

@@ -4,6 +4,7 @@
 #   make demo       record the bundled stalling server and say what is wrong with it
 #   make test       everything that can be checked on this machine
 #   make bench      thaw beside its peers; writes docs/overhead.md
+#   make lab        stock kernels under QEMU; LAB=freeze: both famous freezes; KERNELS="6.1 6.12"
 #   make fuzz       the parsers under libFuzzer, FUZZ_SECONDS each
 #   make install    PREFIX=/usr/local DESTDIR=
 #
@@ -17,6 +18,8 @@ CC ?= gcc
 CLANG ?= clang-16
 BPFTOOL ?= bpftool
 FUZZ_SECONDS ?= 60
+LAB ?= matrix
+KERNELS ?=
 O := $(B)/$(V)
 
 CFLAGS_release := -O2 -g
@@ -39,7 +42,7 @@ BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
 SKELS := $(B)/gen/thaw.skel.h
 
-.PHONY: all setup demo test bench fuzz install clean lint format unit crash live workloads fuzzers
+.PHONY: all setup demo test bench fuzz install clean lint format unit crash live workloads fuzzers lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(B)/thaw
@@ -148,6 +151,21 @@ $(B)/bench/tables: test/bench/tables.c $$(call libs_of,unwind)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^)
 -include $(BENCH_BINS:=.d)
 
+# The lab: what runs in its guests beside thaw. The naive programs stall or freeze kernels on purpose.
+LAB_BINS := $(addprefix $(B)/lab/programs/,ring oneshot pulse)
+$(B)/bpf/naive/%.bpf.o: lab/naive/%.bpf.c | packages
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+-include $(wildcard $(B)/bpf/naive/*.d)
+$(B)/gen/naive_ring.skel.h: $(B)/bpf/naive/ring.bpf.o
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name naive_ring > $@.tmp && mv $@.tmp $@
+$(B)/lab/programs/%: lab/naive/%.c $(B)/gen/naive_ring.skel.h
+	$(call say,LAB,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
+$(B)/lab/programs/pulse: lab/guest/pulse.c | packages
+	$(call say,LAB,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
+
 setup:
 	$(Q)tools/setup build test
 .PHONY: packages
@@ -164,11 +182,15 @@ bench: setup all workloads $(BENCH_BINS)
 	$(Q)tools/setup bench
 	$(Q)test/bench/run $(B)
 
+lab: setup all live workloads $(LAB_BINS)
+	$(Q)tools/setup lab
+	$(Q)lab/run $(B) $(LAB) $(KERNELS)
+
 lint:
 	$(Q)for t in test/lint/*; do [ -x "$$t" ] && { "$$t" || exit 1; }; done
 
 format:
-	$(Q)clang-format -i $$(git ls-files 'src/*.[ch]' 'test/*.[ch]')
+	$(Q)clang-format -i $$(git ls-files 'src/*.[ch]' 'test/*.[ch]' 'lab/*.[ch]')
 
 install: all
 	install -D -m 755 $(B)/thaw $(DESTDIR)$(PREFIX)/bin/thaw

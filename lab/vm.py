@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""One guest: a kernel under QEMU's software emulation with two CPUs, the lab's archive and two serial
+ports. The first port is text, with the guest's lines for the host among the kernel's own; the second
+carries files. Emulation is slow, but it interrupts, nests and deadlocks as the real thing does, and
+a frozen guest can be looked at from outside."""
+import os
+import signal
+import subprocess
+import time
+
+QEMU = "qemu-system-x86_64"
+
+
+class Guest:
+    """Starts at once. `folder` receives the serial ports, the files and the socket of the gdb stub."""
+
+    def __init__(self, kernel, archive, folder, todo, extra=""):
+        os.makedirs(folder, exist_ok=True)
+        self.folder = folder
+        self.serial = os.path.join(folder, "serial.txt")
+        self.bulk = os.path.join(folder, "bulk.bin")
+        self.gdb = os.path.join(folder, "gdb.sock")
+        for stale in (self.serial, self.bulk, self.gdb):
+            if os.path.exists(stale):
+                os.unlink(stale)
+        words = f"console=ttyS0 quiet panic=-1 lab.do={','.join(todo)} {extra}".strip()
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2G", "-nodefaults",
+             "-display", "none", "-no-reboot", "-kernel", kernel, "-initrd", archive,
+             "-append", words, "-serial", f"file:{self.serial}", "-serial", f"file:{self.bulk}",
+             "-chardev", f"socket,path={self.gdb},server=on,wait=off,id=gdb", "-gdb", "chardev:gdb"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            preexec_fn=lambda: os.nice(5))
+
+    def lines(self):
+        try:
+            with open(self.serial, encoding="utf-8", errors="replace") as f:
+                return [line.rstrip("\r\n") for line in f]
+        except FileNotFoundError:
+            return []
+
+    def said(self):
+        """The guest's lines for the host, as lists of words."""
+        return [line[4:].split() for line in self.lines() if line.startswith("LAB ")]
+
+    def running(self):
+        return self.process.poll() is None
+
+    def wait(self, seconds, until=None):
+        """Waits for the guest's end, or for a line to the host that begins with these words. False if
+        the time is over or, for a line, the guest."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            alive = self.running()
+            if until and any(words[:len(until)] == until for words in self.said()):
+                return True
+            if not alive:
+                return until is None
+            time.sleep(0.1)
+        return False
+
+    def quiet_for(self):
+        """Seconds since the guest last said something on either port."""
+        times = [os.stat(p).st_mtime for p in (self.serial, self.bulk) if os.path.exists(p)]
+        return time.time() - max(times) if times else 0.0
+
+    def files(self):
+        """What has arrived whole on the second port: name -> bytes."""
+        out = {}
+        with open(self.bulk, "rb") as f:
+            while True:
+                head = f.readline().decode("ascii", "replace").split()
+                if len(head) != 2 or not head[1].isdigit():
+                    return out
+                data = f.read(int(head[1]))
+                if len(data) < int(head[1]):
+                    return out
+                out[head[0]] = data
+
+    def steps(self):
+        """name -> (status, seconds) of the steps that ended, and the one that did not."""
+        done, open_step = {}, None
+        for words in self.said():
+            if words[0] == "start":
+                open_step = words[1]
+            elif words[0] == "done" and len(words) == 5:
+                done[words[1]] = (int(words[2]), float(words[4]) - float(words[3]))
+                open_step = None
+        return done, open_step
+
+    def stop(self):
+        if self.running():
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()

@@ -107,7 +107,7 @@ static uint64_t ring_size_for(const struct plan *plan, size_t cpus)
 static void choose_programs(struct bpf_engine *b, const struct plan *plan)
 {
 	const struct guard_features *k = &plan->guard->features;
-	const struct verdict *v = &plan->guard->verdict;
+	const struct guard_verdict *v = &plan->guard->verdict;
 	bool cast = guard_has(k, FEATURE_BPF_CAST);
 	struct thaw_bpf *s = b->skel;
 

@@ -47,7 +47,7 @@ static void put_passed_over(struct writer *w, const struct plan *plan, const cha
 
 void guard_describe(struct writer *w, const struct plan *plan, const char *engine)
 {
-	const struct verdict *v = &plan->guard->verdict;
+	const struct guard_verdict *v = &plan->guard->verdict;
 
 	writer_meta(w, "guard_verdict", guard_level_name(verdict_level(v, engine)));
 	for (size_t i = 0; i < v->n_findings; i++)
@@ -59,7 +59,7 @@ void guard_describe(struct writer *w, const struct plan *plan, const char *engin
 }
 
 /* The first finding that makes a capture show less, or that was accepted. */
-static const struct guard_finding *worst(const struct verdict *v)
+static const struct guard_finding *worst(const struct guard_verdict *v)
 {
 	for (size_t i = 0; i < v->n_findings; i++) {
 		const struct guard_finding *f = &v->findings[i];
@@ -75,7 +75,7 @@ static const struct guard_finding *worst(const struct verdict *v)
 
 void guard_note(const struct plan *plan, const char *engine, char *out, size_t room)
 {
-	const struct verdict *v = &plan->guard->verdict;
+	const struct guard_verdict *v = &plan->guard->verdict;
 	const struct guard_finding *f = worst(v);
 	int id = guard_engine_id(engine);
 

@@ -15,6 +15,7 @@ int cmd_report(int argc, char **argv);
 int cmd_locks(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 
 /* "thaw VERB: <err_msg()>" on stderr, with a hint at --help; returns 2. */
 int cmd_usage_error(const char *verb);

@@ -25,6 +25,7 @@ static const struct verb verbs[] = {
 	{"locks", "show which locks threads waited for, and who held them", cmd_locks},
 	{"export", "write a capture in another tool's format", cmd_export},
 	{"info", "show what a capture file holds, and check it", cmd_info},
+	{"doctor", "say what can be recorded on this machine, and what is in the way", cmd_doctor},
 };
 
 int cmd_usage_error(const char *verb)

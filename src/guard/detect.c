@@ -18,59 +18,59 @@ static enum guess needs(enum guard_setting condition)
 	return condition == SETTING_NO ? GUESS_GOOD : GUESS_VERSION;
 }
 
-PROBE(none)
+enum guess detect_none(const struct guard_facts *f, const struct guard_features *k)
 {
 	return GUESS_VERSION;
 }
 
-PROBE(usercopy)
+enum guess detect_usercopy(const struct guard_facts *f, const struct guard_features *k)
 {
 	return needs(f->hardened_usercopy);
 }
 
-PROBE(uprobes)
+enum guess detect_uprobes(const struct guard_facts *f, const struct guard_features *k)
 {
 	return needs(f->uprobes);
 }
 
-PROBE(realtime)
+enum guess detect_realtime(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->realtime == SETTING_YES ? GUESS_VERSION : GUESS_GOOD;
 }
 
-PROBE(realtime_any)
+enum guess detect_realtime_any(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->realtime == SETTING_YES ? GUESS_BAD : GUESS_GOOD;
 }
 
 /* thaw's own rate, unless another is asked for. */
-PROBE(sample_rate)
+enum guess detect_sample_rate(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->max_sample_rate > 0 && f->max_sample_rate < 999 ? GUESS_BAD : GUESS_GOOD;
 }
 
-PROBE(lockdown)
+enum guess detect_lockdown(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->lockdown == LOCKDOWN_CONFIDENTIALITY ? GUESS_BAD : GUESS_GOOD;
 }
 
-PROBE(machine)
+enum guess detect_machine(const struct guard_facts *f, const struct guard_features *k)
 {
 	return strcmp(f->machine, "x86_64") ? GUESS_BAD : GUESS_GOOD;
 }
 
-PROBE(old)
+enum guess detect_old(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->kernel && f->kernel < KERNEL(5, 10, 0) ? GUESS_BAD : GUESS_GOOD;
 }
 
 /* Or none that can be understood. */
-PROBE(newer)
+enum guess detect_newer(const struct guard_facts *f, const struct guard_features *k)
 {
 	return !f->kernel || f->kernel > GUARD_NEWEST ? GUESS_BAD : GUESS_GOOD;
 }
 
-PROBE(clock_destroy)
+enum guess detect_clock_destroy(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->symbols_read && symbol(f, SYMBOL_CLOCK_DESTROY) ? GUESS_GOOD : GUESS_VERSION;
 }
@@ -90,28 +90,23 @@ static enum guess new_locks(const struct guard_facts *f)
 	return GUESS_VERSION;
 }
 
-PROBE(ring_lockup)
+enum guess detect_ring_stall(const struct guard_facts *f, const struct guard_features *k)
 {
 	return new_locks(f);
 }
 
-PROBE(ring_stall)
-{
-	return new_locks(f);
-}
-
-PROBE(ring_old)
+enum guess detect_ring_old(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->symbols_read && symbol(f, SYMBOL_RQSPINLOCK) ? GUESS_GOOD : GUESS_VERSION;
 }
 
-PROBE(no_loop)
+enum guess detect_no_loop(const struct guard_facts *f, const struct guard_features *k)
 {
 	return guard_has(k, FEATURE_BPF_LOAD) && !guard_has(k, FEATURE_BPF_LOOP) ? GUESS_BAD
 										 : GUESS_GOOD;
 }
 
-PROBE(no_contention)
+enum guess detect_no_contention(const struct guard_facts *f, const struct guard_features *k)
 {
 	return guard_has(k, FEATURE_TP_SWITCH) && !guard_has(k, FEATURE_TP_CONTENTION) ? GUESS_BAD
 										       : GUESS_GOOD;

@@ -2,7 +2,7 @@
 #include "guard/guard.h"
 
 /* Might a look at the kernel's symbols clear a finding that has an effect on recordings? */
-static bool symbols_may_help(const struct verdict *v)
+static bool symbols_may_help(const struct guard_verdict *v)
 {
 	return !verdict_allows(v, MECHANISM_CLOCK_CLOSE);
 }

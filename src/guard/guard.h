@@ -8,7 +8,7 @@
 struct guard {
 	struct guard_facts facts;
 	struct guard_features features;
-	struct verdict verdict;
+	struct guard_verdict verdict;
 	uint32_t accepted;
 };
 

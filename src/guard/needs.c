@@ -27,7 +27,7 @@ static const enum guard_feature bpf_needs[] = {FEATURE_BPF_LOAD, FEATURE_BPF_MMA
 					       FEATURE_BPF_TASK_REGS, FEATURE_TP_SWITCH,
 					       FEATURE_TP_WAKING};
 
-static const struct guard_row *refusal(const struct verdict *v, enum guard_mechanism m)
+static const struct guard_row *refusal(const struct guard_verdict *v, enum guard_mechanism m)
 {
 	for (size_t i = 0; i < v->n_findings; i++)
 		if (v->findings[i].row->action == GUARD_REFUSE && !v->findings[i].accepted &&
@@ -54,8 +54,8 @@ static void judge_rights(struct guard_engine *e, const struct guard_facts *f)
 		   "container), where they do not count for the kernel. Run it as root outside");
 }
 
-static void judge_bpf(struct guard_engine *e, const struct verdict *v, const struct guard_facts *f,
-		      const struct guard_features *k)
+static void judge_bpf(struct guard_engine *e, const struct guard_verdict *v,
+		      const struct guard_facts *f, const struct guard_features *k)
 {
 	const struct guard_row *bug = refusal(v, MECHANISM_BPF);
 
@@ -119,8 +119,9 @@ static void judge_ctimer(struct guard_engine *e, const struct guard_facts *f,
 		no(e, -ENOTSUP, "timers that count a thread's CPU time are not allowed here");
 }
 
-void guard_engine_judge(struct guard_engine *e, enum guard_engine_id id, const struct verdict *v,
-			const struct guard_facts *facts, const struct guard_features *features)
+void guard_engine_judge(struct guard_engine *e, enum guard_engine_id id,
+			const struct guard_verdict *v, const struct guard_facts *facts,
+			const struct guard_features *features)
 {
 	*e = (struct guard_engine){.usable = true};
 	switch (id) {

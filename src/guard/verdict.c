@@ -8,6 +8,16 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+/* What each probe looks at, by its name. */
+enum {
+#define PROBE(name, words) PROBE_##name,
+#include "guard/probe.def"
+};
+static const char *const looks_for[] = {
+#define PROBE(name, words) [PROBE_##name] = (words),
+#include "guard/probe.def"
+};
+
 static const struct guard_row rows[BUGS] = {
 #define M(UPPER) (1u << MECHANISM_##UPPER)
 #define BUG(nr, id_, mechanisms_, action_, probe_, fix_, title_, means_, todo_, ...)               \
@@ -15,6 +25,7 @@ static const struct guard_row rows[BUGS] = {
 		.mechanisms = (mechanisms_),                                                       \
 		.action = GUARD_##action_,                                                         \
 		.probe = detect_##probe_,                                                          \
+		.probe_nr = PROBE_##probe_,                                                        \
 		.fix = (fix_),                                                                     \
 		.title = (title_),                                                                 \
 		.means = (means_),                                                                 \
@@ -64,7 +75,7 @@ static bool concerns(const struct guard_row *row, const struct guard_facts *fact
 	return by_version(facts, row);
 }
 
-void verdict_make(struct verdict *v, const struct guard_facts *facts,
+void verdict_make(struct guard_verdict *v, const struct guard_facts *facts,
 		  const struct guard_features *features, uint32_t accepted)
 {
 	memset(v, 0, sizeof(*v));
@@ -86,14 +97,14 @@ void verdict_make(struct verdict *v, const struct guard_facts *facts,
 		guard_engine_judge(&v->engines[e], e, v, facts, features);
 }
 
-enum guard_stacks verdict_stacks(const struct verdict *v)
+enum guard_stacks verdict_stacks(const struct guard_verdict *v)
 {
 	if (verdict_allows(v, MECHANISM_UNWIND) && verdict_allows(v, MECHANISM_USER_READ))
 		return STACKS_TABLES;
 	return verdict_allows(v, MECHANISM_USER_CHAIN) ? STACKS_FRAME_POINTERS : STACKS_NONE;
 }
 
-enum guard_level verdict_level(const struct verdict *v, const char *engine)
+enum guard_level verdict_level(const struct guard_verdict *v, const char *engine)
 {
 	enum guard_level level = LEVEL_GOOD;
 
@@ -181,6 +192,11 @@ const char *guard_mechanism_instead(enum guard_mechanism m)
 bool guard_mechanism_costs(enum guard_mechanism m)
 {
 	return mechanisms[m].costs;
+}
+
+const char *guard_looks_for(const struct guard_row *row)
+{
+	return looks_for[row->probe_nr];
 }
 
 const struct guard_row *guard_rows(void)

@@ -45,6 +45,7 @@ struct guard_row {
 	uint32_t mechanisms;
 	enum guard_action action;
 	enum guess (*probe)(const struct guard_facts *, const struct guard_features *);
+	unsigned probe_nr;
 	const char *fix, *title, *means, *todo;
 	struct guard_range ranges[5]; /* ends with {0, 0} */
 };
@@ -61,7 +62,7 @@ struct guard_engine {
 	char why[480]; /* and what is missing, and what to do */
 };
 
-struct verdict {
+struct guard_verdict {
 	enum guard_action mechanisms[MECHANISMS];
 	struct guard_finding findings[BUGS];
 	size_t n_findings;
@@ -69,21 +70,21 @@ struct verdict {
 };
 
 /* `accepted` has a bit for each row of bugs.def that the user has taken upon themself. */
-void verdict_make(struct verdict *v, const struct guard_facts *facts,
+void verdict_make(struct guard_verdict *v, const struct guard_facts *facts,
 		  const struct guard_features *features, uint32_t accepted);
 
 /* Where user stacks come from. */
 enum guard_stacks { STACKS_NONE, STACKS_FRAME_POINTERS, STACKS_TABLES };
-enum guard_stacks verdict_stacks(const struct verdict *v);
+enum guard_stacks verdict_stacks(const struct guard_verdict *v);
 
-static inline bool verdict_allows(const struct verdict *v, enum guard_mechanism m)
+static inline bool verdict_allows(const struct guard_verdict *v, enum guard_mechanism m)
 {
 	return v->mechanisms[m] <= GUARD_ALLOW;
 }
 
 /* All in all, when recording with that engine; NULL: there is none. */
 enum guard_level { LEVEL_GOOD, LEVEL_ACCEPTED, LEVEL_DEGRADED, LEVEL_REFUSED };
-enum guard_level verdict_level(const struct verdict *v, const char *engine);
+enum guard_level verdict_level(const struct guard_verdict *v, const char *engine);
 const char *guard_level_name(enum guard_level level); /* "good", ... */
 
 /* -1: no such engine */
@@ -100,6 +101,8 @@ bool guard_mechanism_costs(enum guard_mechanism m);
 const char *guard_action_name(enum guard_action a);
 
 const struct guard_row *guard_rows(void); /* BUGS of them */
+/* What its probe looks at, in words. */
+const char *guard_looks_for(const struct guard_row *row);
 /* -EINVAL with the message set. */
 int guard_accept(const char *id, uint32_t *accepted);
 
@@ -109,27 +112,13 @@ struct guard_avoided {
 const struct guard_avoided *guard_avoided(size_t *ret_n);
 
 /* ---- detect.c ---- */
-#define PROBE(name)                                                                                \
-	enum guess detect_##name(const struct guard_facts *f, const struct guard_features *k)
-PROBE(none);
-PROBE(usercopy);
-PROBE(uprobes);
-PROBE(realtime);
-PROBE(realtime_any);
-PROBE(sample_rate);
-PROBE(lockdown);
-PROBE(machine);
-PROBE(old);
-PROBE(newer);
-PROBE(clock_destroy);
-PROBE(ring_lockup);
-PROBE(ring_stall);
-PROBE(ring_old);
-PROBE(no_loop);
-PROBE(no_contention);
+#define PROBE(name, words)                                                                         \
+	enum guess detect_##name(const struct guard_facts *f, const struct guard_features *k);
+#include "guard/probe.def"
 
 /* ---- needs.c ---- */
-void guard_engine_judge(struct guard_engine *e, enum guard_engine_id id, const struct verdict *v,
-			const struct guard_facts *facts, const struct guard_features *features);
+void guard_engine_judge(struct guard_engine *e, enum guard_engine_id id,
+			const struct guard_verdict *v, const struct guard_facts *facts,
+			const struct guard_features *features);
 
 #endif

@@ -97,25 +97,26 @@ static void stack_ends(const struct page *p)
 static void guarded(const struct page *p)
 {
 	const struct guarded *g = &p->s->model->facts.guard;
+	char safe[512], id[16];
 	struct buf b = {0};
 
 	if (!guarded_matters(g))
 		return;
 	for (size_t i = 0; i < g->passed_over.n; i++) {
-		const char *why = g->passed_over.v[i];
-
+		words_safe(safe, sizeof(safe), g->passed_over.v[i], sizeof(safe) - 1);
 		buf_clear(&b);
-		buf_printf(&b, "Not recorded with %.*s.", (int)strcspn(why, "."), why);
+		buf_printf(&b, "Not recorded with %.*s.", (int)strcspn(safe, "."), safe);
 		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
 	}
 	for (size_t i = 0; i < g->findings.n; i++) {
 		const struct guarded_finding *f = &g->findings.v[i];
 
-		if (!strcmp(f->action, "note"))
+		if (!f->title[0] || !strcmp(f->action, "note"))
 			continue;
 		buf_clear(&b);
-		buf_printf(&b, "%s%s: %s.", f->id,
-			   strcmp(f->action, "accept") ? "" : " was accepted", f->title);
+		buf_printf(&b, "%s%s: %s.", words_safe(id, sizeof(id), f->id, sizeof(id) - 1),
+			   strcmp(f->action, "accept") ? "" : " was accepted",
+			   words_safe(safe, sizeof(safe), f->title, 200));
 		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
 	}
 	buf_done(&b);

@@ -401,7 +401,7 @@ static void deadlock(struct maker *m)
 	PUT(2000, 0, EV_MARK, .mark = {MARK_END});
 }
 
-static void facts(struct maker *m)
+static void facts(struct maker *m, bool guarded)
 {
 	writer_meta(m->w, "host", "golden");
 	writer_meta(m->w, "kernel", "6.1.0-test");
@@ -412,6 +412,13 @@ static void facts(struct maker *m)
 	writer_meta(m->w, "kernel_locks", "yes");
 	writer_meta(m->w, "command", "./app");
 	writer_meta(m->w, "command", "--port=80");
+	if (!guarded)
+		return;
+	writer_meta(m->w, "guard_verdict", "degraded");
+	writer_meta(m->w, "guard_finding", "H1 degrade user_read,unwind reading memory locks up");
+	writer_meta(m->w, "guard_finding", "R4 note - other tools can deadlock");
+	writer_meta(m->w, "guard_finding", "RT accept kernel_locks a real-time kernel");
+	writer_meta(m->w, "guard_finding", "H7");
 }
 
 static int make(const char *kind, const char *path, unsigned long n)
@@ -424,7 +431,7 @@ static int make(const char *kind, const char *path, unsigned long n)
 
 	if (rc)
 		return rc;
-	facts(m);
+	facts(m, !strcmp(kind, "lost"));
 	make_stacks(m);
 	if (n) {
 		long_one(m, n);

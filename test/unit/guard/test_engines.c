@@ -16,7 +16,7 @@
 
 static struct guard_facts facts;
 static struct guard_features features;
-static struct verdict v;
+static struct guard_verdict v;
 
 static void machine(uint64_t caps)
 {

@@ -43,7 +43,7 @@ static void machine(struct guard_facts *f, struct guard_features *k, const char 
 }
 
 /* "H1 R4" */
-static const char *found(const struct verdict *v)
+static const char *found(const struct guard_verdict *v)
 {
 	static char text[256];
 	size_t len = 0;
@@ -59,7 +59,7 @@ static void expect(const char *release, const char *want)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 
 	machine(&f, &k, release);
 	verdict_make(&v, &f, &k, 0);
@@ -155,12 +155,12 @@ static void test_newer_than_known(void **state)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 
 	expect("7.2.200", "");
-	expect("7.3.0", "NEW");
-	expect("8.0.1", "NEW");
-	expect("unheard of", "NEW F1 F2");
+	expect("7.3.0", "NEW R5");
+	expect("8.0.1", "NEW R5");
+	expect("unheard of", "NEW F1 F2 R5");
 	machine(&f, &k, "7.3.0");
 	verdict_make(&v, &f, &k, 0);
 	assert_true(v.engines[ENGINE_BPF].usable);
@@ -176,7 +176,7 @@ static void test_probes_before_versions(void **state)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 
 	machine(&f, &k, "6.1.20");
 	f.hardened_usercopy = SETTING_NO;
@@ -215,7 +215,7 @@ static void distro(const char *release, const char *version, const char *signatu
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 	char text[32];
 
 	machine(&f, &k, "6.19.0");
@@ -262,7 +262,7 @@ static void test_other_rows(void **state)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 
 	machine(&f, &k, "6.19.0");
 	f.lockdown = LOCKDOWN_INTEGRITY;
@@ -296,7 +296,7 @@ static void realtime(const char *release, const char *want)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 
 	machine(&f, &k, release);
 	f.realtime = SETTING_YES;
@@ -322,7 +322,7 @@ static void test_levels(void **state)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 
 	/* What costs nothing, and what concerns others only, is still good. */
 	machine(&f, &k, "6.18.3");
@@ -351,7 +351,7 @@ static void test_accept(void **state)
 {
 	struct guard_facts f;
 	struct guard_features k;
-	struct verdict v;
+	struct guard_verdict v;
 	uint32_t accepted = 0;
 
 	assert_int_equal(guard_accept("h1", &accepted), 0);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * thaw doctor: what this machine allows, in words for somebody who has other worries. The exit
+ * status is the verdict: 0 good, 1 degraded, 2 refused.
+ */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "capture/engine.h"
+#include "cmd/cmd.h"
+#include "cmd/doctor.h"
+#include "cmd/output.h"
+#include "cmd/recording.h"
+
+struct doctor_args {
+	bool json, list;
+	struct option_list accept;
+};
+
+#define AT(member) offsetof(struct doctor_args, member)
+
+static const struct option_row rows[] = {
+	{0, "json", OPTION_FLAG, AT(json), NULL, "everything, as JSON", 0, 0, 0},
+	{0, "list", OPTION_FLAG, AT(list), NULL, "what thaw knows of kernels, as a table", 0, 0, 0},
+	{0, "accept", OPTION_STRV, AT(accept), "ID", "as if 'thaw record --accept ID' were used", 0,
+	 0, 0},
+	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
+};
+
+static const struct cmd_form form = {
+	.usage = "usage: thaw doctor [options]\n\n"
+		 "Says what thaw can record on this machine, for this user, what it will leave out "
+		 "and\n"
+		 "why, and what to do about it. Exit status: 0 all is well, 1 something is left "
+		 "out,\n"
+		 "2 nothing can be recorded.\n\n",
+	.rows = rows,
+};
+
+static void choose(const struct guard *g, enum scope scope, struct choice *ret)
+{
+	char *const command[] = {"true", NULL};
+	struct plan plan = {.scope = scope,
+			    .command = scope == SCOPE_COMMAND ? command : NULL,
+			    .freq_hz = RECORDING_HZ,
+			    .accepted = g->accepted,
+			    .guard = g};
+	const struct engine_ops *ops;
+
+	*ret = (struct choice){0};
+	if (engine_choose(&plan, &ops))
+		snprintf(ret->why, sizeof(ret->why), "%s", err_msg());
+	else
+		ret->engine = ops->name;
+}
+
+static void diagnose(uint32_t accepted, struct diagnosis *d)
+{
+	guard_look(&d->g, accepted, true);
+	choose(&d->g, SCOPE_COMMAND, &d->command);
+	choose(&d->g, SCOPE_SYSTEM, &d->system);
+	d->level = verdict_level(&d->g.verdict, d->command.engine);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const int status[] = {
+		[LEVEL_GOOD] = 0, [LEVEL_ACCEPTED] = 0, [LEVEL_DEGRADED] = 1, [LEVEL_REFUSED] = 2};
+	struct doctor_args args = {0};
+	struct diagnosis d = {0};
+	uint32_t accepted = 0;
+	int first, rc = options_parse(rows, argc, argv, 0, &args, &first);
+
+	if (rc == 1) {
+		cmd_help(&form);
+		return 0;
+	}
+	if (!rc && argv[first])
+		rc = err_set(-EINVAL, "'%s' is one word too many", argv[first]);
+	for (size_t i = 0; i < args.accept.n && !rc; i++)
+		rc = guard_accept(args.accept.v[i], &accepted);
+	if (rc)
+		return cmd_usage_error(argv[0]);
+	output_begin();
+	if (args.list) {
+		doctor_list(stdout);
+		return output_close(stdout, "standard output") ? cmd_fail(argv[0]) : 0;
+	}
+	diagnose(accepted, &d);
+	if (args.json)
+		doctor_json(&d, stdout);
+	else
+		doctor_text(&d);
+	rc = output_close(stdout, "standard output");
+	return rc ? cmd_fail(argv[0]) : status[d.level];
+}

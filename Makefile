@@ -42,7 +42,7 @@ BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
 SKELS := $(B)/gen/thaw.skel.h
 
-.PHONY: all setup demo test bench fuzz install clean lint format unit crash live workloads fuzzers lab
+.PHONY: all setup demo test bench fuzz install clean lint format unit crash live workloads fuzzers lab lab-programs
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: $(B)/thaw
@@ -152,7 +152,7 @@ $(B)/bench/tables: test/bench/tables.c $$(call libs_of,unwind)
 -include $(BENCH_BINS:=.d)
 
 # The lab: what runs in its guests beside thaw. The naive programs stall or freeze kernels on purpose.
-LAB_BINS := $(addprefix $(B)/lab/programs/,ring oneshot pulse)
+LAB_BINS := $(patsubst lab/naive/%.c,$(B)/lab/programs/%,$(filter-out %.bpf.c,$(wildcard lab/naive/*.c)))
 $(B)/bpf/naive/%.bpf.o: lab/naive/%.bpf.c | packages
 	$(call say,BPF,$@)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
@@ -162,9 +162,7 @@ $(B)/gen/naive_ring.skel.h: $(B)/bpf/naive/ring.bpf.o
 $(B)/lab/programs/%: lab/naive/%.c $(B)/gen/naive_ring.skel.h
 	$(call say,LAB,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LIBS)
-$(B)/lab/programs/pulse: lab/guest/pulse.c | packages
-	$(call say,LAB,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
+lab-programs: $(LAB_BINS)
 
 setup:
 	$(Q)tools/setup build test
@@ -182,7 +180,7 @@ bench: setup all workloads $(BENCH_BINS)
 	$(Q)tools/setup bench
 	$(Q)test/bench/run $(B)
 
-lab: setup all live workloads $(LAB_BINS)
+lab: setup all live workloads lab-programs
 	$(Q)tools/setup lab
 	$(Q)lab/run $(B) $(LAB) $(KERNELS)
 

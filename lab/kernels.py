@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FETCH_SECONDS = 300
 COLUMNS = ("name", "suites", "package", "bpf", "ring", "oneshot")
 
 
@@ -38,8 +39,11 @@ def missing():
 
 def fetch(cache, row):
     """(path of the image, its version) or (None, why not)."""
-    out = subprocess.run([os.path.join(HERE, "fetch"), cache, row["name"]], capture_output=True,
-                         text=True, timeout=900, check=False).stdout.strip()
+    try:
+        out = subprocess.run([os.path.join(HERE, "fetch"), cache, row["name"]], capture_output=True,
+                             text=True, timeout=FETCH_SECONDS, check=False).stdout.strip()
+    except subprocess.TimeoutExpired:
+        return None, f"it could not be fetched within {FETCH_SECONDS} s"
     verdict, _, rest = out.partition(" ")
     if verdict == "ok":
         return os.path.join(cache, row["name"], "vmlinuz"), rest.split()[-1]

@@ -11,6 +11,22 @@ import time
 QEMU = "qemu-system-x86_64"
 
 
+def files_of(bulk):
+    """What has arrived whole on the second port: name -> bytes."""
+    out = {}
+    if not os.path.exists(bulk):
+        return out
+    with open(bulk, "rb") as f:
+        while True:
+            head = f.readline().decode("ascii", "replace").split()
+            if len(head) != 2 or not head[1].isdigit():
+                return out
+            data = f.read(int(head[1]))
+            if len(data) < int(head[1]):
+                return out
+            out[head[0]] = data
+
+
 class Guest:
     """Starts at once. `folder` receives the serial ports, the files and the socket of the gdb stub."""
 
@@ -30,8 +46,7 @@ class Guest:
              "-display", "none", "-no-reboot", "-kernel", kernel, "-initrd", archive,
              "-append", words, "-serial", f"file:{self.serial}", "-serial", f"file:{self.bulk}",
              "-chardev", f"socket,path={self.gdb},server=on,wait=off,id=gdb", "-gdb", "chardev:gdb"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            preexec_fn=lambda: os.nice(5))
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def lines(self):
         try:
@@ -66,17 +81,7 @@ class Guest:
         return time.time() - max(times) if times else 0.0
 
     def files(self):
-        """What has arrived whole on the second port: name -> bytes."""
-        out = {}
-        with open(self.bulk, "rb") as f:
-            while True:
-                head = f.readline().decode("ascii", "replace").split()
-                if len(head) != 2 or not head[1].isdigit():
-                    return out
-                data = f.read(int(head[1]))
-                if len(data) < int(head[1]):
-                    return out
-                out[head[0]] = data
+        return files_of(self.bulk)
 
     def steps(self):
         """name -> (status, seconds) of the steps that ended, and the one that did not."""

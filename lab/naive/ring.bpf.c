@@ -40,15 +40,6 @@ __u64 nested = 0, nested_failed = 0, nested_sum_ns = 0, nested_max_ns = 0;
 __u64 nested_hist[64] = {};
 __u64 switches = 0, switch_max_ns = 0;
 
-static __always_inline __u32 log2_of(__u64 v)
-{
-	__u32 n = 0;
-
-	for (int i = 0; i < 63; i++)
-		n += (v >> i) > 1;
-	return n & 63;
-}
-
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch)
 {
@@ -72,6 +63,7 @@ int on_breakpoint(struct bpf_perf_event_data *ctx)
 {
 	__u64 began = bpf_ktime_get_ns(), took;
 	void *rec = NULL;
+	__u32 log = 0;
 
 	if (mode == 1)
 		rec = bpf_ringbuf_reserve(&own, RECORD_BYTES, 0);
@@ -84,7 +76,9 @@ int on_breakpoint(struct bpf_perf_event_data *ctx)
 		__sync_fetch_and_add(&nested_failed, 1);
 	__sync_fetch_and_add(&nested, 1);
 	__sync_fetch_and_add(&nested_sum_ns, took);
-	__sync_fetch_and_add(&nested_hist[log2_of(took)], 1);
+	while (log < 63 && took >> log)
+		log++;
+	__sync_fetch_and_add(&nested_hist[log & 63], 1);
 	if (took > nested_max_ns)
 		nested_max_ns = took;
 	return 0;

@@ -13,7 +13,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 __u64 ring_addr[CPUS_MAX];
 __u64 outer_tries, nested_tries; /* each makes a record or counts a loss */
 __u64 outer_made, nested_made;
-__u64 nested_ns_max, nested_ns_sum;
+__u64 nested_ns_max, nested_ns_sum, outer_ns_max;
 __u64 nested_hist[64]; /* by the logarithm of the nanoseconds */
 
 struct test_rec {
@@ -40,6 +40,7 @@ int BPF_PROG(outer, bool preempt, struct task_struct *prev, struct task_struct *
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct ring_head *r = ring_mine();
+	__u64 ts, took;
 
 	if (!r || cpu >= CPUS_MAX)
 		return 0;
@@ -47,7 +48,11 @@ int BPF_PROG(outer, bool preempt, struct task_struct *prev, struct task_struct *
 	if (!armed)
 		return 0;
 	__sync_fetch_and_add(&outer_tries, 1);
-	emit_test(r, 0, &outer_made, bpf_ktime_get_ns());
+	ts = bpf_ktime_get_ns();
+	emit_test(r, 0, &outer_made, ts);
+	took = bpf_ktime_get_ns() - ts;
+	if (took > outer_ns_max)
+		outer_ns_max = took;
 	return 0;
 }
 

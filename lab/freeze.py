@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Both freezes of the literature on each kernel, with naive programs, and thaw on the same kernel.
+
+First thaw records a program at work, with samples of the same clock. Then a breakpoint interrupts a
+switch's program inside its ring, and what it runs writes to the same ring: thaw's own, and the kernel's
+ring buffer, beside a program that only reads the clock, which shows what the emulation itself takes. Last,
+because it may be the end of the guest, the one-shot clock. A guest that stands still is looked at from
+outside."""
+import gzip
+import os
+import re
+import time
+
+import examine
+import matrix
+from vm import Guest
+
+STEPS = ("kallsyms", "recorded", "nested", "ring+nothing", "ring+own", "ring+shared", "oneshot")
+SECONDS = 200
+STANDS_STILL = 45        # without a word for so long: each step takes far less
+STALL_NS = 500_000       # a reserve takes microseconds, even here
+FIELD = re.compile(r"(\w+) (\d+)")
+
+
+def numbers(text, start):
+    """The figures of the line that starts so: name -> value."""
+    line = next((ln for ln in text.splitlines() if ln.startswith(start)), "")
+    return {k: int(v) for k, v in FIELD.findall(line[len(start):])}
+
+
+def human(ns):
+    if ns is None:
+        return "-"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.{0 if ns >= 100 * size else 1}f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+class Result(matrix.Result):
+    """What came of one kernel; the row of the table."""
+
+    def __init__(self, name, version):
+        super().__init__(name, version)
+        self.figures = {}
+        self.ring = self.oneshot = self.thaw = "-"
+        self.frozen = None       # examine.Found
+
+    def row(self):
+        def pair(mean, worst):
+            f = self.figures
+            return f"{human(f.get(mean))} | {human(f.get(worst))}"
+
+        return (f"| {self.name} ({self.version}) | {self.ring} | {pair('shared_mean', 'shared_switch')} | "
+                f"{pair('thaw_mean', 'thaw_switch')} | {pair('nothing_mean', 'nothing_switch')} | "
+                f"{self.oneshot} | {self.thaw} |")
+
+
+HEAD = """| kernel | kernel's ring, shared | a nested reserve | worst switch | thaw: a nested emit \
+| worst switch | nothing nested | worst switch | one-shot clock | thaw recording |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+
+
+def wait(guest):
+    """Until the guest ends or stands still; True if it ended."""
+    deadline = time.monotonic() + SECONDS
+    while guest.running() and time.monotonic() < deadline:
+        if guest.quiet_for() > STANDS_STILL:
+            return False
+        time.sleep(0.5)
+    return not guest.running()
+
+
+def figures(result, files):
+    """What the programs have measured; what the kernel's shared ring does."""
+    f = result.figures
+    for mode in ("nothing", "own", "shared"):
+        n = numbers(files.get(f"ring+{mode}", ""), f"naive ring {mode}:")
+        f[f"{mode}_mean"], f[f"{mode}_switch"] = n.get("mean_ns"), n.get("worst_switch_ns")
+    shared = numbers(files.get("ring+shared", ""), "naive ring shared:")
+    m = re.search(r"mean (\d+) ns, 99% below (\d+) ns, worst \d+ ns;.* worst (\d+) ns",
+                  files.get("nested", ""))
+    if m:
+        f["thaw_mean"], f["thaw_p99"], f["thaw_switch"] = map(int, m.groups())
+    if not shared.get("nested"):
+        return "-"
+    if shared["failed"] == 0:
+        return "works"
+    return "stalls" if shared["mean_ns"] >= STALL_NS else "fails"
+
+
+def judge(result, row, guest, ended):
+    steps, hangs = guest.steps()
+    files = {k: v.decode("utf-8", "replace") for k, v in guest.files().items() if k != "kallsyms.gz"}
+    result.ring = figures(result, files)
+    if not ended and hangs and "kallsyms.gz" in guest.files():
+        result.frozen = examine.examine(guest.gdb,
+                                        gzip.decompress(guest.files()["kallsyms.gz"]).decode())
+        bug = result.frozen.bug()
+        want = {"oneshot": "cpu-clock-refresh", "ring+shared": "ringbuf-nmi"}.get(hangs)
+        if want and (not bug or bug["id"] != want):
+            result.problems.append(f"the autopsy says {bug['id'] if bug else 'nothing'}, not {want}")
+    if hangs == "ring+shared":
+        result.ring = "lockup"
+    if hangs == "oneshot":
+        result.oneshot = "freezes"
+    elif "oneshot" in steps:
+        result.oneshot = "fine" if "survived" in files.get("oneshot", "") else "failed"
+    # Where it can lock up, stalling is what happens when it does not.
+    allowed = {"lockup": ("lockup", "stalls")}.get(row["ring"], (row["ring"],))
+    if result.ring not in allowed:
+        result.problems.append(f"the shared ring {result.ring}, expected: {row['ring']}")
+    if result.oneshot != row["oneshot"] and result.ring != "lockup":
+        result.problems.append(f"the one-shot clock: {result.oneshot}, expected: {row['oneshot']}")
+    for step in ("nested", "recorded") if row["bpf"] == "yes" else ():
+        if steps.get(step, (1,))[0]:
+            result.problems.append(f"thaw: {step} failed: {files.get(step, '')[-200:]}")
+    result.thaw = "refused" if row["bpf"] != "yes" else \
+        "fine" if not steps.get("recorded", (1,))[0] else "failed"
+    if hangs and hangs not in ("oneshot", "ring+shared"):
+        result.problems.append(f"it hangs in {hangs}")
+    result.notes += [f"shared ring {result.ring}", f"one-shot clock {result.oneshot}",
+                     f"thaw: nested emit {human(result.figures.get('thaw_mean'))}"]
+
+
+def run(row, image, version, archive, folder):
+    result = Result(row["name"], version)
+    began = time.monotonic()
+    guest = Guest(image, archive, folder, STEPS)
+    try:
+        judge(result, row, guest, wait(guest))
+    finally:
+        if result.frozen and os.environ.get("LAB_KEEP"):
+            result.notes.append(f"left as it is in process {guest.process.pid}: lab/autopsy {folder}")
+        else:
+            guest.stop()
+    result.seconds = time.monotonic() - began
+    return result

@@ -37,7 +37,7 @@ say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
 FOLDERS := cmd view model capture guard symbol unwind store ring elf base
-SRCS := $(foreach d,$(FOLDERS),$(wildcard src/$(d)/*.c))
+SRCS := $(foreach d,preload $(FOLDERS),$(wildcard src/$(d)/*.c))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
 SKELS := $(B)/gen/thaw.skel.h
@@ -45,10 +45,34 @@ SKELS := $(B)/gen/thaw.skel.h
 .PHONY: all setup demo test bench fuzz install clean lint format unit crash live workloads fuzzers lab lab-programs
 .DELETE_ON_ERROR:
 .SECONDARY:
-all: $(B)/thaw
+all: $(B)/thaw preload
 
 $(B)/thaw: $(O)/thaw
 	$(Q)cp $< $@
+
+# The library that records programs from inside, for each name that a loader may have for the
+# machine ($$PLATFORM), and an empty one for 32-bit programs, whose loader would complain otherwise.
+PRELOAD_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wmissing-prototypes -Wno-unused-parameter \
+	-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -fPIC -fvisibility=hidden -fno-stack-protector
+PRELOAD := libthaw-preload.so
+PRELOAD_64 := x86_64 haswell xeon_phi
+PRELOAD_32 := i386 i486 i586 i686
+$(B)/preload/%.o: src/preload/%.c | packages
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(PRELOAD_CFLAGS) -MMD -MP -c $< -o $@
+-include $(patsubst src/preload/%.c,$(B)/preload/%.d,$(wildcard src/preload/*.c))
+$(B)/preload/64.so: $(patsubst src/preload/%.c,$(B)/preload/%.o,$(wildcard src/preload/*.c))
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -Wl,-z,now -Wl,-z,defs -Wl,-soname,$(PRELOAD) -o $@ $^
+$(B)/preload/32.so: | packages
+	$(Q)mkdir -p $(@D) && echo 'extern int nothing;' | $(CC) -m32 -fPIC -shared -nostdlib -x c -o $@ -
+$(foreach p,$(PRELOAD_64),$(eval $(B)/$(p)/$(PRELOAD): $(B)/preload/64.so))
+$(foreach p,$(PRELOAD_32),$(eval $(B)/$(p)/$(PRELOAD): $(B)/preload/32.so))
+PRELOADS := $(foreach p,$(PRELOAD_64) $(PRELOAD_32),$(B)/$(p)/$(PRELOAD))
+$(PRELOADS):
+	$(Q)mkdir -p $(@D) && cp $< $@.tmp && mv $@.tmp $@
+.PHONY: preload
+preload: $(PRELOADS)
 
 $(O)/thaw: $(ARCHIVES)
 	$(call say,LINK,$@)
@@ -60,7 +84,7 @@ $(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(wildcard src/$(1)/*.c))
 	$(call say,AR,$$@)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach d,$(FOLDERS),$(eval $(call archive,$(d))))
+$(foreach d,preload $(FOLDERS),$(eval $(call archive,$(d))))
 
 $(O)/obj/%.o: src/%.c | packages
 	$(call say,CC,$@)
@@ -88,7 +112,7 @@ $(B)/gen/thaw.skel.h: $(B)/bpf/thaw.o
 layers_of = $(shell awk -v want=$(1) 'BEGIN { FS = ": *" } /^[a-z]+:/ { may[$$1] = $$2 } \
 	END { todo = want; while (split(todo, f, " ")) { d = f[1]; sub(/^ *[a-z]+ */, "", todo); \
 	if (!seen[d]++) { print d; todo = todo " " may[d] } } }' LAYERS)
-libs_of = $(foreach d,$(FOLDERS),$(if $(filter $(d),$(call layers_of,$(1))),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a)))
+libs_of = $(foreach d,preload $(FOLDERS),$(if $(filter $(d),$(call layers_of,$(1))),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a)))
 UNIT_SRCS := $(wildcard test/unit/*/test_*.c)
 UNIT_BINS := $(patsubst test/unit/%.c,$(O)/unit/%,$(UNIT_SRCS))
 .SECONDEXPANSION:
@@ -192,6 +216,7 @@ format:
 
 install: all
 	install -D -m 755 $(B)/thaw $(DESTDIR)$(PREFIX)/bin/thaw
+	for p in $(PRELOAD_64) $(PRELOAD_32); do install -D -m 755 $(B)/$$p/$(PRELOAD) $(DESTDIR)$(PREFIX)/lib/thaw/$$p/$(PRELOAD); done
 	for m in docs/man/*.1; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man1/$$(basename $$m); done
 
 clean:

@@ -67,6 +67,16 @@ struct source *source_bpf_new(void *ring, uint64_t size, uint32_t salt, uint16_t
 uint64_t source_bpf_fill(const struct source *s);
 
 /*
+ * The same in memory that a recorded program shares: see wire/shared.h. A record that stays
+ * unfinished for stuck_ns is stepped over. The memory must be all zero in the beginning.
+ */
+struct source *source_shared_new(void *ring, uint64_t size, uint32_t salt, uint16_t cpu,
+				 uint64_t stuck_ns);
+/* Records that were unfinished, or nonsense. */
+uint64_t source_shared_damaged(const struct source *s);
+uint64_t source_shared_fill(const struct source *s);
+
+/*
  * The mmap buffer of a perf event with sample_id_all and PERF_SAMPLE_TID|TIME|CPU. Takes over fd,
  * also on failure. *ret_lost of source_perf_lost() counts records that the kernel dropped.
  */

@@ -28,6 +28,8 @@ enum pr_kind {
 	PR_KLOCKED,
 	PR_COPY, /* a user stack to be walked by the collector: the tables were not ready */
 	PR_TEST, /* of the tests' own programs */
+	PR_MAP,	 /* of a program that records itself: code that it has mapped */
+	PR_RUN,	 /* the same: a process is about to become another program */
 	PR_KINDS,
 };
 
@@ -37,6 +39,7 @@ enum pr_kind {
 
 #define PR_FRAMES_MAX 127
 #define PR_COMM 16
+#define PR_RUN_PATH 128
 
 struct pr_hdr {
 	__u64 hdr;
@@ -101,7 +104,7 @@ struct pr_stack {
 struct pr_task {
 	struct pr_hdr h;
 	__u32 tid, pid;
-	__u32 other; /* FORK: the parent's tid; EXEC: the tid before; JOIN, LEAVE: whole process */
+	__u32 other; /* FORK: the parent's tid; EXEC: the tid before; others: the whole process */
 	__u32 code;  /* FORK: the parent's pid; EXEC: how many; EXIT: as wait(2) has it */
 	char comm[PR_COMM];
 	__u32 vtid; /* FORK: as its own pid namespace has it; 0: that is ours */
@@ -128,6 +131,26 @@ struct pr_copy {
 };
 #define PR_COPY_HEAD 80
 #define PR_COPY_LEN(chunks) (PR_COPY_HEAD + (chunks)*COPY_CHUNK)
+
+/* Code that a process has mapped, as /proc/PID/maps has it; the path ends with a zero. */
+struct pr_map {
+	struct pr_hdr h;
+	__u32 pid;
+	__u32 first; /* 1: what was known of the process before is void */
+	__u64 start, end, pgoff;
+	__u64 dev, inode; /* dev: major << 32 | minor */
+	char path[];
+};
+#define PR_MAP_HEAD 64
+#define PR_PATH_MAX 4096
+
+/* If no PR_EXEC follows, the program is one that cannot be followed. No path: it failed. */
+struct pr_run {
+	struct pr_hdr h;
+	__u32 pid;
+	__u32 pad;
+	char path[PR_RUN_PATH];
+};
 
 struct pr_lost {
 	struct pr_hdr h;

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "capture/collect.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "capture/cgroup.h"
 #include "capture/klocks.h"
 #include "capture/places.h"
 #include "capture/procfs.h"
 #include "capture/procs.h"
+#include "capture/runs.h"
 #include "capture/stacks.h"
 #include "wire/loss.h"
 #include "wire/probe.h"
 
 #define STACKS_BUDGET (8u << 20) /* of this generation of stacks, and as much of the last */
 #define STRANGERS_MAX 65536
+#define REFRESH_NS (50 * NSEC_PER_MSEC) /* between two looks at what a process has mapped */
 
 struct collector {
 	const struct plan *plan;
@@ -32,6 +38,8 @@ struct collector {
 	struct places *places;
 	struct map threads;   /* tid -> pid, of those that we look at */
 	struct map strangers; /* tids of wakers that we do not look at, but have named */
+	struct map refreshed; /* self_told: pid -> when its mappings were last looked at */
+	struct runs *runs;
 	VEC(struct thread_facts) found;
 	uint64_t last_ts;
 	uint64_t seen;
@@ -39,6 +47,8 @@ struct collector {
 	struct engine_losses told;
 	uint64_t told_gone, told_late;
 };
+
+static bool look_again(void *ctx, uint32_t pid);
 
 struct collector *collector_new(const struct plan *plan, struct engine *e, struct writer *w)
 {
@@ -51,6 +61,9 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	c->stacks = stacks_new(w, c->procs, e, STACKS_BUDGET);
 	c->tables = tables_new(e, c->procs);
 	c->places = places_new(c->procs);
+	c->runs = runs_new();
+	if (e->self_told)
+		tables_set_miss(c->tables, look_again, c);
 	return c;
 }
 
@@ -69,6 +82,8 @@ void collector_free(struct collector *c)
 	procs_free(c->procs);
 	map_done(&c->threads);
 	map_done(&c->strangers);
+	map_done(&c->refreshed);
+	runs_free(c->runs);
 	vec_done(&c->found);
 	free(c);
 }
@@ -185,6 +200,18 @@ static void tell_map(void *ctx, uint32_t pid, const struct mapping *m, uint32_t 
 				   .module = module}};
 
 	writer_event(c->w, &ev);
+}
+
+/* An address that a program that tells of itself has not told of: it has loaded something since. */
+static bool look_again(void *ctx, uint32_t pid)
+{
+	struct collector *c = ctx;
+	uint64_t now = clock_mono_ns(), *last = map_put(&c->refreshed, pid, NULL);
+
+	if (*last && now - *last < REFRESH_NS)
+		return false;
+	*last = now;
+	return procs_refresh(c->procs, pid, tell_map, c);
 }
 
 static void tell_thread(struct collector *c, const struct thread_facts *t)
@@ -373,13 +400,81 @@ static void on_fork(struct collector *c, struct event *ev, const struct pr_task 
 	put(c, ev);
 }
 
+/* The threads of a process that are known, but for one. */
+static void end_threads(struct collector *c, uint32_t pid, uint32_t but, uint64_t ts)
+{
+	VEC(uint32_t) tids = {0};
+	struct map_slot *slot;
+
+	for (size_t i = 0; map_next(&c->threads, &i, &slot);)
+		if (slot->val == pid && slot->key != but)
+			vec_push(&tids, (uint32_t)slot->key);
+	for (size_t i = 0; i < tids.n; i++) {
+		struct event ev = {.ts = ts, .kind = EV_EXIT, .exit = {.tid = tids.v[i]}};
+
+		put(c, &ev);
+		thread_del(c, tids.v[i]);
+	}
+	vec_done(&tids);
+}
+
+/* A program has begun that records itself: it may be the first that is heard of its process. */
+static void on_own_exec(struct collector *c, const struct pr_task *r, char *name)
+{
+	struct event ev = {.ts = r->h.ts,
+			   .kind = EV_FORK,
+			   .fork = {.tid = r->tid, .pid = r->pid, .parent = r->code, .name = name}};
+
+	runs_there(c->runs, r->pid, r->h.ts);
+	end_threads(c, r->pid, r->tid, r->h.ts);
+	map_del(&c->refreshed, r->pid);
+	if (thread_add(c, r->tid, r->pid))
+		put(c, &ev);
+}
+
+static void on_own_map(struct collector *c, const struct pr_map *r)
+{
+	struct map_facts f = {.start = r->start,
+			      .end = r->end,
+			      .pgoff = r->pgoff,
+			      .dev = makedev(r->dev >> 32, (uint32_t)r->dev),
+			      .inode = r->inode,
+			      .exec = true,
+			      .path = r->path};
+
+	if (!procs_known(c->procs, r->pid))
+		return;
+	if (r->h.ts > c->last_ts)
+		c->last_ts = r->h.ts;
+	if (r->first)
+		procs_exec(c->procs, r->pid);
+	procs_map_read(c->procs, r->pid, &f, tell_map, c);
+	tables_mapped(c->tables, r->pid);
+}
+
+/* Who was killed, or ended without a word, cannot tell. */
+static void end_the_dead(struct collector *c)
+{
+	VEC(uint32_t) pids = {0};
+	struct map_slot *slot;
+
+	for (size_t i = 0; map_next(&c->threads, &i, &slot);)
+		if (kill((pid_t)slot->val, 0) && errno == ESRCH)
+			vec_push(&pids, (uint32_t)slot->val);
+	for (size_t i = 0; i < pids.n; i++)
+		end_threads(c, pids.v[i], 0, c->last_ts);
+	vec_done(&pids);
+}
+
 static void on_exec(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
 {
+	if (c->e->self_told)
+		on_own_exec(c, r, name);
 	if (r->other != r->tid) {
 		thread_add(c, r->tid, r->pid);
 		thread_del(c, r->other);
 	}
-	tables_exec(c->tables, r->pid, r->code);
+	tables_exec(c->tables, r->pid, c->e->self_told ? 0 : r->code);
 	places_forget(c->places, r->pid);
 	ev->kind = EV_EXEC;
 	ev->exec = (struct ev_exec){.tid = r->tid, .old_tid = r->other, .name = name};
@@ -450,6 +545,8 @@ static void on_task(struct collector *c, const struct record *rec, uint32_t kind
 		ev.exit = (struct ev_exit){.tid = r->tid, .code = r->code};
 		put(c, &ev);
 		thread_del(c, r->tid);
+		if (r->other)
+			end_threads(c, r->pid, 0, rec->ts);
 		break;
 	case PR_RENAME:
 		ev.kind = EV_RENAME;
@@ -485,6 +582,7 @@ static void on_probe(struct collector *c, const struct record *rec)
 {
 	const struct pr_hdr *h = rec->data;
 	const struct pr_stack *stack = rec->data;
+	const struct pr_run *run = rec->data;
 	uint32_t kind = PR_KIND(h->hdr);
 
 	switch (kind) {
@@ -519,6 +617,12 @@ static void on_probe(struct collector *c, const struct record *rec)
 		break;
 	case PR_LOST:
 		on_lost_span(c, rec);
+		break;
+	case PR_MAP:
+		on_own_map(c, rec->data);
+		break;
+	case PR_RUN:
+		runs_begin(c->runs, run->pid, rec->ts, run->path);
 		break;
 	default:
 		on_task(c, rec, kind);
@@ -649,6 +753,11 @@ void collector_losses(struct collector *c, uint64_t late)
 	tell_loss(c, LOSS_STACK_READ, 0, now.no_stack, &c->told.no_stack);
 	tell_loss(c, LOSS_STACK_GONE, 0, stacks_gone(c->stacks), &c->told_gone);
 	tell_loss(c, LOSS_LATE, 0, late, &c->told_late);
+	tell_loss(c, LOSS_BLOCKED, EV_SAMPLE, now.blocked, &c->told.blocked);
+	tell_loss(c, LOSS_NO_TIMER, EV_SAMPLE, now.no_timer, &c->told.no_timer);
+	tell_loss(c, LOSS_UNFINISHED, 0, now.unfinished, &c->told.unfinished);
+	if (c->e->self_told)
+		end_the_dead(c);
 }
 
 /* What walking the stacks took. */
@@ -673,11 +782,37 @@ static void tell_tables(struct collector *c)
 	}
 }
 
+/* Programs that could not be followed. */
+static void tell_runs(struct collector *c)
+{
+	char names[256], text[320];
+	size_t n = runs_missed(c->runs, names, sizeof(names));
+
+	if (!n)
+		return;
+	snprintf(text, sizeof(text), "%zu (%s)", n, names);
+	writer_meta(c->w, "not_followed", text);
+}
+
+void collector_notes(const struct collector *c, char *out, size_t room)
+{
+	size_t len = strlen(out);
+	char names[160];
+	size_t n = runs_missed(c->runs, names, sizeof(names));
+
+	if (n && len < room)
+		snprintf(out + len, room - len,
+			 "%s%zu program%s could not be followed, being static, or having other "
+			 "rights or another machine: %s",
+			 len ? "; " : "", n, n == 1 ? "" : "s", names);
+}
+
 void collector_end(struct collector *c, uint64_t ts)
 {
 	struct event ev = {.ts = ts > c->last_ts ? ts : c->last_ts};
 
 	tell_tables(c);
+	tell_runs(c);
 	for (size_t i = 0; i < c->e->n_sources; i++) {
 		uint64_t from = c->e->ops->open_loss(c->e, i);
 

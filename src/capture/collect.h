@@ -33,6 +33,9 @@ void collector_settle(struct collector *c);
 void collector_losses(struct collector *c, uint64_t late);
 void collector_end(struct collector *c, uint64_t ts);
 
+/* What the user should know, a line each: appended. */
+void collector_notes(const struct collector *c, char *out, size_t room);
+
 /* How many of the threads to look at are alive. */
 uint64_t collector_alive(const struct collector *c);
 uint64_t collector_seen(const struct collector *c); /* threads, ever */

@@ -26,6 +26,9 @@ struct engine_losses {
 	uint64_t no_hint;
 	uint64_t no_klock;
 	uint64_t no_stack;
+	uint64_t blocked;
+	uint64_t no_timer;
+	uint64_t unfinished;
 };
 
 /* Where the probes look for unwind tables: see wire/probe.h. The counts are powers of two. */
@@ -42,6 +45,8 @@ struct unwind_arrays {
 
 struct engine_ops {
 	const char *name;
+	/* It is opened before the command is forked, which needs something of it: engine.env. */
+	bool opens_first;
 	/*
 	 * Can it do what the plan asks for? 0, or a negative errno with what is missing and what to
 	 * do. What the machine must have and allow, the guard has checked before: guard/needs.c.
@@ -75,9 +80,18 @@ struct engine {
 	struct source **sources;
 	size_t n_sources;
 	bool kernel_locks; /* the kernel tells of contention */
+	/*
+	 * Programs record themselves, and only what they do: mappings made later and the end of who
+	 * was killed are found in /proc, and sleeping is not seen.
+	 */
+	bool self_told;
+	char *const *env;   /* "NAME=value" for the command, NULL last; NULL: nothing */
+	uint64_t freq_hz;   /* at which it samples; 0: as planned */
+	uint64_t window_ns; /* how late a record may come; 0: as usual */
 };
 
 extern const struct engine_ops engine_bpf;
+extern const struct engine_ops engine_ctimer;
 
 /*
  * The engine that the plan asks for, or the first that the guard allows and that can do it;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -10,7 +11,7 @@
 
 #include "base/err.h"
 
-static void child(char *const argv[], int go_fd, int fail_fd, pid_t parent)
+static void child(char *const argv[], char *const env[], int go_fd, int fail_fd, pid_t parent)
 {
 	char byte;
 	int err;
@@ -21,13 +22,15 @@ static void child(char *const argv[], int go_fd, int fail_fd, pid_t parent)
 		_exit(127);
 	prctl(PR_SET_PDEATHSIG, 0);
 	signal(SIGPIPE, SIG_DFL);
+	for (; env && *env; env++)
+		putenv(*env);
 	execvp(argv[0], argv);
 	err = errno;
 	(void)!write(fail_fd, &err, sizeof(err));
 	_exit(err == ENOENT ? 127 : 126);
 }
 
-int launch_prepare(char *const argv[], struct launch *ret)
+int launch_prepare(char *const argv[], char *const env[], struct launch *ret)
 {
 	int go[2], fail[2];
 	pid_t pid, parent = getpid();
@@ -45,7 +48,7 @@ int launch_prepare(char *const argv[], struct launch *ret)
 	if (pid == 0) {
 		close(go[1]);
 		close(fail[0]);
-		child(argv, go[0], fail[1], parent);
+		child(argv, env, go[0], fail[1], parent);
 	}
 	close(go[0]);
 	close(fail[1]);

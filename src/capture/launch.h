@@ -14,7 +14,8 @@ struct launch {
 	int status; /* of waitpid(), once done */
 };
 
-int launch_prepare(char *const argv[], struct launch *ret);
+/* `env` (may be NULL): set in its environment, "NAME=value". */
+int launch_prepare(char *const argv[], char *const env[], struct launch *ret);
 /* Lets it run. -errno of the exec if that failed. */
 int launch_go(struct launch *l, const char *name);
 /* Is it over? Never waits. */

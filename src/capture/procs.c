@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -295,6 +296,7 @@ static const struct build_id *build_id_of(struct procs *p, uint32_t pid, const s
 	static const struct build_id none;
 	uint64_t *slot;
 	char path[4352];
+	struct stat st;
 	bool fresh;
 
 	if (kind_of(f->path) != MODULE_FILE)
@@ -306,6 +308,9 @@ static const struct build_id *build_id_of(struct procs *p, uint32_t pid, const s
 
 		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, f->path);
 		n = symbols_build_id(path, id.id, sizeof(id.id));
+		/* The process has ended: its file is still there, as a rule. */
+		if (n < 0 && !stat(f->path, &st) && st.st_ino == f->inode)
+			n = symbols_build_id(f->path, id.id, sizeof(id.id));
 		id.len = n > 0 ? (uint8_t)n : 0;
 		vec_push(&p->ids, id);
 		*slot = p->ids.n;
@@ -313,9 +318,9 @@ static const struct build_id *build_id_of(struct procs *p, uint32_t pid, const s
 	return &p->ids.v[*slot - 1];
 }
 
-static void load_one(void *ctx, const struct map_facts *f)
+void procs_map_read(struct procs *p, uint32_t pid, const struct map_facts *f, procs_map_fn *fn,
+		    void *ctx)
 {
-	struct load *l = ctx;
 	const struct build_id *id;
 	struct mapping m = {
 		.start = f->start, .len = f->end - f->start, .pgoff = f->pgoff, .path = f->path};
@@ -323,12 +328,19 @@ static void load_one(void *ctx, const struct map_facts *f)
 
 	if (!f->exec)
 		return;
-	id = build_id_of(l->p, l->pid, f);
+	id = build_id_of(p, pid, f);
 	m.build_id = id->id;
 	m.build_id_len = id->len;
-	module = procs_map(l->p, l->pid, &m);
-	if (l->fn)
-		l->fn(l->ctx, l->pid, &m, module);
+	module = procs_map(p, pid, &m);
+	if (fn)
+		fn(ctx, pid, &m, module);
+}
+
+static void load_one(void *ctx, const struct map_facts *f)
+{
+	struct load *l = ctx;
+
+	procs_map_read(l->p, l->pid, f, l->fn, l->ctx);
 }
 
 void procs_load(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx)
@@ -337,6 +349,49 @@ void procs_load(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx)
 
 	procs_exec(p, pid);
 	(void)procfs_each_map(pid, load_one, &l); /* gone, or a kernel thread: nothing mapped */
+}
+
+/* ---- again ---- */
+
+struct again {
+	struct load l;
+	const struct proc *pr;
+	bool same; /* the first piece of code is where it was: it is the same program */
+	bool looked;
+	bool fresh;
+};
+
+static const struct range *range_in(const struct space *s, uint64_t addr);
+
+static void load_again(void *ctx, const struct map_facts *f)
+{
+	struct again *a = ctx;
+	const struct range *r;
+
+	if (!f->exec)
+		return;
+	r = range_in(a->pr->space, f->start);
+	if (!a->looked) {
+		a->looked = true;
+		a->same = r && r->start == f->start && r->end == f->end &&
+			  (r->kind != MODULE_FILE ||
+			   !strcmp(a->l.p->known.v[r->module].path, f->path));
+	}
+	if (!a->same ||
+	    (r && r->start == f->start && r->end == f->end && r->kind == kind_of(f->path)))
+		return;
+	procs_map_read(a->l.p, a->l.pid, f, a->l.fn, a->l.ctx);
+	a->fresh = true;
+}
+
+bool procs_refresh(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx)
+{
+	struct again a = {.l = {.p = p, .pid = pid, .fn = fn, .ctx = ctx}, .pr = find(p, pid)};
+
+	if (!a.pr || !a.pr->space)
+		return false;
+	(void)procfs_each_map(pid, load_again, &a);
+	return a.fresh;
 }
 
 /* Processes that only woke one of ours are kept as long as there are few of them. */
@@ -371,10 +426,8 @@ bool procs_known(const struct procs *p, uint32_t pid)
 	return map_get(&p->by_pid, pid);
 }
 
-static const struct range *range_at(const struct procs *p, uint32_t pid, uint64_t addr)
+static const struct range *range_in(const struct space *s, uint64_t addr)
 {
-	const struct proc *pr = find(p, pid);
-	const struct space *s = pr ? pr->space : NULL;
 	size_t lo = 0, hi = s ? s->r.n : 0;
 
 	while (lo < hi) {
@@ -386,6 +439,13 @@ static const struct range *range_at(const struct procs *p, uint32_t pid, uint64_
 			hi = mid;
 	}
 	return s && lo < s->r.n && s->r.v[lo].start <= addr ? &s->r.v[lo] : NULL;
+}
+
+static const struct range *range_at(const struct procs *p, uint32_t pid, uint64_t addr)
+{
+	const struct proc *pr = find(p, pid);
+
+	return range_in(pr ? pr->space : NULL, addr);
 }
 
 struct frame procs_frame(struct procs *p, uint32_t pid, uint64_t addr)

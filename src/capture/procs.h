@@ -43,6 +43,12 @@ uint32_t procs_map(struct procs *p, uint32_t pid, const struct mapping *m);
 /* Reads what it maps from /proc; `fn` (may be NULL) is told each mapping. */
 typedef void procs_map_fn(void *ctx, uint32_t pid, const struct mapping *m, uint32_t module);
 void procs_load(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx);
+/* The same again, if it is still the same program; `fn` is told what is new. Says whether. */
+bool procs_refresh(struct procs *p, uint32_t pid, procs_map_fn *fn, void *ctx);
+/* One mapping, as /proc has it: `fn` (may be NULL) is told if it is code. */
+struct map_facts;
+void procs_map_read(struct procs *p, uint32_t pid, const struct map_facts *f, procs_map_fn *fn,
+		    void *ctx);
 
 /* A piece of a process's code. Paths and build ids are valid as long as `p`. */
 struct proc_range {

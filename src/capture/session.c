@@ -268,7 +268,8 @@ static int record(struct session *s)
 	if (rc)
 		return rc;
 	s->collector = collector_new(&s->plan, s->engine, s->writer);
-	s->order = order_new(s->engine->sources, s->engine->n_sources, WINDOW_NS);
+	s->order = order_new(s->engine->sources, s->engine->n_sources,
+			     s->engine->window_ns ? s->engine->window_ns : WINDOW_NS);
 	collector_set_idle(s->collector, idle, s);
 	rc = start(s);
 	if (rc) {
@@ -283,6 +284,7 @@ static int record(struct session *s)
 	finish(s);
 	if (!rc)
 		add_names(s);
+	collector_notes(s->collector, s->res->notes, sizeof(s->res->notes));
 	status(s, "sealing");
 	if (rc == -ENOSPC)
 		s->reason = END_NO_SPACE;
@@ -311,14 +313,19 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 	if (!rc)
 		guard_note(&s.plan, ops->name, ret->guard_note, sizeof(ret->guard_note));
 	s.cpu_before_ns = machine_own_cpu_ns();
+	if (!rc && ops->opens_first)
+		rc = ops->open(&s.plan, &s.engine);
 	if (!rc && plan->scope == SCOPE_COMMAND) {
-		rc = launch_prepare(plan->command, &s.child);
+		rc = launch_prepare(plan->command, s.engine ? s.engine->env : NULL, &s.child);
 		s.child_id = (uint32_t)s.child.pid;
 		s.plan.ids = &s.child_id;
 		s.plan.n_ids = 1;
 	}
 	hurried(true); /* not before the command was forked */
-	rc = rc ? rc : ops->open(&s.plan, &s.engine);
+	if (!rc && !ops->opens_first)
+		rc = ops->open(&s.plan, &s.engine);
+	if (!rc && s.engine->freq_hz)
+		s.plan.freq_hz = s.engine->freq_hz;
 	rc = rc ? rc : record(&s);
 	order_free(s.order);
 	collector_free(s.collector);

@@ -42,6 +42,8 @@ struct tables {
 	uint32_t next_space, next_mapping;
 	tables_idle_fn *idle;
 	void *idle_ctx;
+	tables_miss_fn *miss;
+	void *miss_ctx;
 	struct pr_copy *held; /* the one that is being walked, if that takes long */
 	uint64_t copies, copy_bytes, published, resets;
 };
@@ -83,6 +85,14 @@ void tables_set_idle(struct tables *t, tables_idle_fn *fn, void *ctx)
 		return;
 	t->idle = fn;
 	t->idle_ctx = ctx;
+}
+
+void tables_set_miss(struct tables *t, tables_miss_fn *fn, void *ctx)
+{
+	if (!t)
+		return;
+	t->miss = fn;
+	t->miss_ctx = ctx;
 }
 
 /* ---- spaces ---- */
@@ -350,7 +360,9 @@ static struct unwind_place find(void *ctx, uint64_t pc)
 	struct unwind_place place = {.kind = UNWIND_CODE_NONE};
 	struct proc_range r;
 
-	if (!procs_range_at(w->t->procs, w->copy->pid, pc, &r))
+	if (!procs_range_at(w->t->procs, w->copy->pid, pc, &r) &&
+	    (!w->t->miss || !w->t->miss(w->t->miss_ctx, w->copy->pid) ||
+	     !procs_range_at(w->t->procs, w->copy->pid, pc, &r)))
 		return place;
 	if (r.kind == MODULE_ANON || r.kind == MODULE_UNKNOWN) {
 		place.kind = UNWIND_CODE_ANON;

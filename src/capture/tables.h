@@ -33,6 +33,9 @@ typedef bool tables_idle_fn(void *ctx);
 struct tables *tables_new(struct engine *e, struct procs *p);
 void tables_free(struct tables *t);
 void tables_set_idle(struct tables *t, tables_idle_fn *fn, void *ctx);
+/* Asked when a walk meets an address that the process has not mapped: has it, by now? */
+typedef bool tables_miss_fn(void *ctx, uint32_t pid);
+void tables_set_miss(struct tables *t, tables_miss_fn *fn, void *ctx);
 
 /*
  * A copied stack: its addresses, and why there are no more. Publishes the process. May idle, and

@@ -56,6 +56,15 @@ static uint64_t number(const struct reader *r, const char *key)
 	return val && !units_parse_u64(val, &n) ? n : 0;
 }
 
+/* What a sample stands for, where there is nothing else. */
+static uint64_t sample_ns(const struct reader *r)
+{
+	const char *engine = reader_meta(r, "engine", 0);
+	uint64_t hz = number(r, "freq_hz");
+
+	return engine && !strcmp(engine, "ctimer") ? NSEC_PER_SEC / (hz ? hz : 1) : 0;
+}
+
 static void take_facts(struct facts *f, const struct reader *r, const char *path)
 {
 	const struct reader_info *info = reader_info(r);
@@ -66,13 +75,14 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	set(&f->host, r, "host");
 	set(&f->kernel, r, "kernel");
 	set(&f->engine, r, "engine");
+	set(&f->not_followed, r, "not_followed");
 	for (size_t i = 0; (arg = reader_meta(r, "command", i)); i++)
 		vec_push(&f->command, mem_strdup(arg));
 	scope = reader_meta(r, "scope", 0);
 	kernel_locks = reader_meta(r, "kernel_locks", 0);
 	f->no_kernel_locks = !kernel_locks || !strcmp(kernel_locks, "no");
 	f->whole_machine = scope && !strcmp(scope, "system");
-	f->has_switches = strcmp(f->engine, "ctimer") != 0;
+	f->has_switches = !sample_ns(r);
 	f->cpus = number(r, "cpus");
 	f->freq_hz = number(r, "freq_hz");
 	f->unix_ns = info->start_unix_ns;
@@ -144,6 +154,7 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 	int rc;
 
 	with.frames = &frames;
+	with.sample_ns = sample_ns(r);
 	rc = feed(r, &with, !reader_info(r)->complete, &m);
 	if (!rc)
 		rc = feed(r, &with, true, &m);
@@ -162,6 +173,7 @@ struct model *model_follow(struct reader *r, const struct model_opts *opts)
 	struct model_opts with = *opts;
 
 	with.frames = &frames;
+	with.sample_ns = sample_ns(r);
 	return model_new(&with);
 }
 

@@ -110,4 +110,10 @@ void task_fork(struct timeline *t, uint32_t cpu, const struct ev_fork *e, uint64
 void task_exec(struct timeline *t, uint32_t cpu, const struct ev_exec *e, uint64_t ts);
 void task_exit(struct timeline *t, uint32_t cpu, const struct ev_exit *e, uint64_t ts);
 
+/* sampled.c: the same without switches. */
+
+/* False: it is not about what threads do. */
+bool sampled_event(struct timeline *t, const struct event *ev, uint64_t ts);
+void sampled_finish(struct timeline *t);
+
 #endif

@@ -63,6 +63,7 @@ static void facts_init(struct facts *f)
 	f->kernel = mem_strdup("");
 	f->engine = mem_strdup("");
 	f->damage = mem_strdup("");
+	f->not_followed = mem_strdup("");
 }
 
 static void facts_done(struct facts *f)
@@ -73,6 +74,7 @@ static void facts_done(struct facts *f)
 	free(f->engine);
 	free(f->damage);
 	guarded_done(&f->guard);
+	free(f->not_followed);
 	for (size_t i = 0; i < f->command.n; i++)
 		free(f->command.v[i]);
 	vec_done(&f->command);
@@ -93,6 +95,7 @@ struct model *model_new(const struct model_opts *opts)
 		m->locks.min_wait = opts->min_lock_wait;
 		m->timeline.window_from = opts->from;
 		m->timeline.window_to = opts->to;
+		m->timeline.sample_ns = opts->sample_ns;
 		m->sink = opts->sink;
 		m->sink_arg = opts->sink_arg;
 	}

@@ -25,6 +25,7 @@ struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
 	const struct frame_source *frames;
 	uint64_t min_lock_wait; /* shorter ones do not count in the sums of locks */
+	uint64_t sample_ns;	/* not 0: no switches were recorded; see timeline.h */
 	interval_fn sink;	/* sees every interval, when it is closed */
 	void *sink_arg;
 };
@@ -42,6 +43,7 @@ struct facts {
 	bool failed;
 	bool has_symbols;
 	bool has_switches;    /* the engine records them; otherwise only samples tell of time */
+	char *not_followed;   /* programs that could not be, "2 (a, b)"; "" if none */
 	bool no_kernel_locks; /* the kernel has no record of contention, or it was not asked */
 	bool whole_machine;   /* all threads were looked at: what a CPU did is known */
 	char *damage;	      /* in words; "" if none */

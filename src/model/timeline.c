@@ -96,6 +96,8 @@ static void dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
 {
 	struct thread *th;
 
+	if (t->sample_ns && sampled_event(t, ev, ts))
+		return;
 	switch (ev->kind) {
 	case EV_SWITCH:
 		sched_switch(t, ev->cpu, &ev->switch_, ts);
@@ -181,4 +183,6 @@ void timeline_finish(struct timeline *t)
 		else
 			life_end(t, th, t->end, true);
 	}
+	if (t->sample_ns)
+		sampled_finish(t);
 }

@@ -52,6 +52,8 @@ struct timeline {
 	void *sink_arg;
 	brief_fn brief;	 /* NULL: nobody asks */
 	bool waits_only; /* the sink looks at no others: they are only added up */
+	/* Not 0: there are no switches, and a sample stands for so much time on a CPU. */
+	uint64_t sample_ns;
 };
 
 void timeline_init(struct timeline *t, interval_fn sink, void *arg);

@@ -111,7 +111,7 @@ static void __attribute__((constructor)) at_start(int argc, char **argv, char **
 	(void)next();
 	if (exec_begin(envp, path, sizeof(path)) && attach(path)) {
 		preload.sig = timer_signal();
-		tell_task(PR_EXEC, thread_tid(), thread_tid(), 0);
+		tell_task(PR_EXEC, thread_tid(), thread_tid(), (uint32_t)getppid());
 		tell_maps();
 		thread_hooks();
 		if (preload.sig && preload.pid == thread_tid())

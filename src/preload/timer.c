@@ -11,8 +11,9 @@
  * way back to the program (CONFIG_POSIX_CPU_TIMERS_TASK_WORK), and a thread that sleeps uses no CPU
  * time. What began before is over by then, and has its result.
  *
- * The kernel looks at these timers at each tick: it cannot sample faster than that, and a period
- * for which there was no tick is counted by the overrun.
+ * The kernel looks at these timers at each tick: it cannot sample faster than that. A tick that
+ * comes late tells by its overrun for how many periods it stands; where that is many, the signal
+ * was blocked meanwhile, and they count as missed.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -25,6 +26,8 @@
 /* Without knowing where the stack ends: so much, if it can be read. */
 #define BLIND_CHUNKS (COPY_CHUNKS / 4)
 #define PAGE 4096u
+/* A tick that came late stands for so many periods at most; more have been spent elsewhere. */
+#define LATE_MAX 3
 
 struct ticker {
 	uintptr_t low, top;
@@ -68,7 +71,7 @@ static uint32_t chunks_at(uintptr_t sp)
 
 static void fill_copy(struct pr_copy *rec, const greg_t *regs, uint32_t chunks, uint64_t id)
 {
-	uintptr_t sp = (uintptr_t)regs[REG_RSP];
+	uintptr_t sp = (uintptr_t)regs[REG_RSP], below = sp % COPY_CHUNK & -(uintptr_t)8;
 
 	rec->id = id;
 	rec->pid = preload.pid;
@@ -79,18 +82,32 @@ static void fill_copy(struct pr_copy *rec, const greg_t *regs, uint32_t chunks, 
 	rec->bp = (uint64_t)regs[REG_RBP];
 	rec->di = (uint64_t)regs[REG_RDI];
 	rec->bx = (uint64_t)regs[REG_RBX];
-	copy_words(rec->stack, (const void *)(sp & -(uintptr_t)COPY_CHUNK),
-		   chunks * (COPY_CHUNK / 8));
+	/* Nothing below sp: it is nobody's, and valgrind says so aloud. */
+	if (chunks)
+		copy_words(rec->stack + below, (const void *)(sp & -(uintptr_t)8),
+			   (chunks * COPY_CHUNK - below) / 8);
 }
 
-/* A copy and the sample that refers to it are reserved together, and seen together. */
-static void take(const greg_t *regs, uint64_t ts)
+static void put_sample(const struct emit *e, uint64_t id, uint64_t ts)
+{
+	struct pr_sample *sample = (struct pr_sample *)e->at;
+
+	sample->h.ts = ts;
+	sample->tid = thread_tid();
+	sample->pid = preload.pid;
+	sample->kstack = 0;
+	sample->ustack = id;
+	emit_commit(e, PR_SAMPLE, sizeof(*sample));
+}
+
+/* A copy and the samples that refer to it are reserved together, and seen together. */
+static void take(const greg_t *regs, uint64_t ts, uint32_t samples)
 {
 	struct ring_head *r = emit_ring();
 	uint64_t fill = RING_LOAD(&r->prod) - RING_LOAD(&r->cons), id = 0;
 	uint32_t chunks = chunks_at((uintptr_t)regs[REG_RSP]), len = 0;
-	struct pr_sample *sample;
-	struct emit e, second;
+	uint32_t all;
+	struct emit e;
 	char *at;
 
 	if (fill > preload.ring_size / 2 && chunks > COPY_SMALL)
@@ -99,22 +116,17 @@ static void take(const greg_t *regs, uint64_t ts)
 		len = PR_COPY_LEN(chunks);
 	else
 		__atomic_fetch_add(&r->no_stack, 1, __ATOMIC_RELAXED);
-	at = emit_reserve(&e, r, PR_SAMPLE, len + (uint32_t)sizeof(*sample));
+	all = len + samples * (uint32_t)sizeof(struct pr_sample);
+	at = emit_reserve(&e, r, PR_SAMPLE, all);
 	if (!at)
 		return;
-	second = (struct emit){.at = (__u64 *)(at + len), .pos = e.pos + len};
 	if (len) {
 		id = mix(ts ^ (uint64_t)thread_tid() << 40 ^ ticker.drawn++) | 1;
 		((struct pr_copy *)at)->h.ts = ts;
 		fill_copy((struct pr_copy *)at, regs, chunks, id);
 	}
-	sample = (struct pr_sample *)(at + len);
-	sample->h.ts = ts;
-	sample->tid = thread_tid();
-	sample->pid = preload.pid;
-	sample->kstack = 0;
-	sample->ustack = id;
-	emit_commit(&second, PR_SAMPLE, sizeof(*sample));
+	for (uint32_t to = len; to < all; to += (uint32_t)sizeof(struct pr_sample))
+		put_sample(&(struct emit){(__u64 *)(at + to), e.pos + to}, id, ts);
 	if (len)
 		emit_commit(&e, PR_COPY, len);
 }
@@ -122,6 +134,7 @@ static void take(const greg_t *regs, uint64_t ts)
 static void tick(const siginfo_t *info, const ucontext_t *context)
 {
 	uint64_t ts = now_ns();
+	uint32_t late = 0;
 
 	if (!ticker.on || !preload.shared || preload.stopped)
 		return;
@@ -132,14 +145,16 @@ static void tick(const siginfo_t *info, const ucontext_t *context)
 			__atomic_fetch_add(&preload.shared->missed, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	if (info->si_overrun > 0)
+	if (info->si_overrun > 0 && info->si_overrun <= LATE_MAX)
+		late = (uint32_t)info->si_overrun;
+	else if (info->si_overrun > 0)
 		__atomic_fetch_add(&preload.shared->missed, (uint64_t)info->si_overrun,
 				   __ATOMIC_RELAXED);
 	/* Threads get their names soon after they begin, and not at once. */
 	if (!ticker.named)
 		tell_task(PR_RENAME, thread_tid(), 0, 0);
 	ticker.named = true;
-	take(context->uc_mcontext.gregs, ts);
+	take(context->uc_mcontext.gregs, ts, 1 + late);
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)

@@ -62,7 +62,9 @@ void json_put_losses(struct json *j, const struct summary *s)
 	json_obj_end(j);
 	json_u64(j, "out_of_order", l->late);
 	json_u64(j, "contradictions", l->odd);
-	json_u64(j, "thread_time_ns", s->total[INTERVAL_LOST]);
+	json_u64(j, "thread_time_ns", s->model->facts.has_switches ? s->total[INTERVAL_LOST] : 0);
+	json_put_maybe(j, "not_followed",
+		       *s->model->facts.not_followed ? s->model->facts.not_followed : NULL);
 	json_obj_end(j);
 }
 

@@ -72,8 +72,11 @@ static void say_shares(const struct summary *s, struct buf *b)
 	char a[TEXT], c[TEXT], d[TEXT], e[TEXT];
 
 	if (!s->model->facts.has_switches) {
-		buf_printf(b, " Switches were not recorded: the samples say where CPU time went, "
-			      "not how long threads waited.");
+		buf_printf(b,
+			   " The %s engine sees only threads that use a CPU: the samples say "
+			   "where CPU time went. Whether threads waited, and for what, was not "
+			   "seen, nor were locks and stalls.",
+			   *s->model->facts.engine ? s->model->facts.engine : "sampling");
 		return;
 	}
 	if (!all)

@@ -72,7 +72,8 @@ void lead_cause(const struct summary *s, struct buf *b)
 	uint64_t ran = s->total[INTERVAL_RUNNING] + s->total[INTERVAL_RUNNABLE];
 	bool reason = f->found && f->lock >= s->locks.n;
 
-	if (!reason && wall(s) && ran < wall(s) / 20)
+	/* Without switches nobody knows what they did otherwise. */
+	if (!reason && s->model->facts.has_switches && wall(s) && ran < wall(s) / 20)
 		say_idle(s, b);
 	if (hot && (!reason || hot > f->waited)) {
 		buf_printf(b, "%s", b->len ? " " : "");

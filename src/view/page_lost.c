@@ -35,6 +35,14 @@ static void incomplete(const struct page *p)
 			   "The capture holds no symbols: functions are shown as places in "
 			   "their files.",
 			   0, 0, p->width);
+	if (*f->not_followed) {
+		buf_clear(&b);
+		buf_printf(&b,
+			   "Programs that could not be followed, being static, or having other "
+			   "rights or another machine: %s.",
+			   f->not_followed);
+		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+	}
 	buf_done(&b);
 }
 
@@ -46,10 +54,16 @@ static void row(const struct page *p, uint64_t n, const char *words)
 		fprintf(p->out, "  %7s  %s\n", units_count(count, sizeof(count), n), words);
 }
 
+/* What an engine cannot see is not lost: the threads' table tells of it. */
+static uint64_t lost_time(const struct page *p)
+{
+	return p->s->model->facts.has_switches ? p->s->total[INTERVAL_LOST] : 0;
+}
+
 static void causes(const struct page *p)
 {
 	const struct losses *l = &p->s->model->losses;
-	uint64_t lost = p->s->total[INTERVAL_LOST];
+	uint64_t lost = lost_time(p);
 	char time[TEXT];
 
 	putc('\n', p->out);
@@ -125,7 +139,7 @@ static void guarded(const struct page *p)
 void page_lost(const struct page *p)
 {
 	const struct losses *l = &p->s->model->losses;
-	bool any = l->unknown || l->late || l->odd || p->s->total[INTERVAL_LOST];
+	bool any = l->unknown || l->late || l->odd || lost_time(p);
 
 	for (unsigned i = 0; i < LOSS_CAUSES; i++)
 		any |= l->by_cause[i] > 0;

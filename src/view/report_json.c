@@ -36,7 +36,8 @@ static void put_stacks(struct json *j, const struct model *m)
 	json_obj_end(j);
 }
 
-static void put_thread(struct json *j, const struct thread *t)
+/* `sampled`: only samples tell of time; what is not known is null. */
+static void put_thread(struct json *j, const struct thread *t, bool sampled)
 {
 	json_obj(j, NULL);
 	json_u64(j, "pid", t->pid);
@@ -44,9 +45,15 @@ static void put_thread(struct json *j, const struct thread *t)
 	json_str(j, "comm", t->name);
 	json_u64(j, "wall_ns", thread_wall(t));
 	json_u64(j, "running_ns", t->total[INTERVAL_RUNNING]);
-	json_u64(j, "runnable_ns", t->total[INTERVAL_RUNNABLE]);
-	json_u64(j, "waiting_ns", t->total[INTERVAL_WAITING]);
-	json_u64(j, "lost_ns", t->total[INTERVAL_LOST]);
+	if (sampled) {
+		json_null(j, "runnable_ns");
+		json_null(j, "waiting_ns");
+	} else {
+		json_u64(j, "runnable_ns", t->total[INTERVAL_RUNNABLE]);
+		json_u64(j, "waiting_ns", t->total[INTERVAL_WAITING]);
+	}
+	json_u64(j, "lost_ns", sampled ? 0 : t->total[INTERVAL_LOST]);
+	json_u64(j, "unseen_ns", sampled ? t->total[INTERVAL_LOST] : 0);
 	json_obj(j, "waits");
 	for (unsigned r = 0; r < REASONS; r++)
 		if (t->waits[r])
@@ -141,7 +148,7 @@ void report_json(const struct summary *s, const struct report_opts *opts, FILE *
 	json_put_guard(&j, s->model);
 	json_arr(&j, "threads");
 	for (size_t i = 0; i < rows(opts, s->threads.n); i++)
-		put_thread(&j, s->threads.v[i]);
+		put_thread(&j, s->threads.v[i], !s->model->facts.has_switches);
 	json_arr_end(&j);
 	json_arr(&j, "functions");
 	for (size_t i = 0; i < rows(opts, s->functions.n); i++)

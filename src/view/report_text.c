@@ -29,6 +29,20 @@ static int tid_width(const struct page *p)
 	return n;
 }
 
+/* Where only samples tell of time, what a thread did without a CPU is not known. */
+static void sampled_row(const struct page *p, const struct thread *t, int tid)
+{
+	char name[TEXT], time[TEXT], ran[TEXT], run[TEXT], rest[TEXT];
+	uint64_t wall = thread_wall(t);
+
+	fprintf(p->out, "  %-*s %*" PRIu32 " %7s %8s %8s %9s\n", NAME_WIDE,
+		words_safe(name, sizeof(name), t->name, NAME_WIDE), tid, t->tid,
+		units_duration(time, sizeof(time), wall),
+		units_duration(ran, sizeof(ran), t->total[INTERVAL_RUNNING]),
+		words_share(run, sizeof(run), t->total[INTERVAL_RUNNING], wall),
+		words_share(rest, sizeof(rest), t->total[INTERVAL_LOST], wall));
+}
+
 static void thread_row(const struct page *p, const struct thread *t, int tid, bool lost)
 {
 	char name[TEXT], time[TEXT], run[TEXT], queue[TEXT], wait[TEXT], gone[TEXT];
@@ -59,7 +73,10 @@ static void sleepers(const struct page *p)
 
 	if (!n)
 		return;
-	buf_printf(&b, "  and %zu that only waited, all the time: ", n);
+	buf_printf(&b,
+		   s->model->facts.has_switches ? "  and %zu that only waited, all the time: "
+						: "  and %zu without a sample: ",
+		   n);
 	for (size_t i = s->active; i < s->threads.n; i++) {
 		words_safe(name, sizeof(name), s->threads.v[i]->name, NAME_WIDE);
 		if (b.len + strlen(name) + 6 > WORDS_WIDTH) {
@@ -76,14 +93,21 @@ void page_threads(const struct page *p)
 {
 	const struct summary *s = p->s;
 	size_t n = page_rows(p, s->active, TOP_THREADS);
-	bool lost = s->total[INTERVAL_LOST] > 0;
+	bool lost = s->total[INTERVAL_LOST] > 0, sampled = !s->model->facts.has_switches;
 	int tid = tid_width(p);
 
 	page_title(p, "Threads", 2 + NAME_WIDE);
-	fprintf(p->out, " %*s %7s  running runnable  waiting%s  mostly waits\n", tid, "tid", "time",
-		lost ? "   lost" : "");
+	if (sampled)
+		fprintf(p->out, " %*s %7s %8s %8s %9s\n", tid, "tid", "time", "CPU time", "running",
+			"not seen");
+	else
+		fprintf(p->out, " %*s %7s  running runnable  waiting%s  mostly waits\n", tid, "tid",
+			"time", lost ? "   lost" : "");
 	for (size_t i = 0; i < n; i++)
-		thread_row(p, s->threads.v[i], tid, lost);
+		if (sampled)
+			sampled_row(p, s->threads.v[i], tid);
+		else
+			thread_row(p, s->threads.v[i], tid, lost);
 	if (n < s->active) {
 		uint64_t run = 0;
 		char time[TEXT];
@@ -139,7 +163,10 @@ void report_text(const struct summary *s, const struct report_opts *opts, FILE *
 		.s = s, .out = out, .colour = opts->colour, .width = WORDS_WIDTH, .top = opts->top};
 
 	report_lead(s, opts->colour, out);
-	if (s->threads.n) {
+	if (s->threads.n && !s->model->facts.has_switches) {
+		page_threads(&p);
+		page_functions(&p);
+	} else if (s->threads.n) {
 		page_stalls(&p);
 		page_threads(&p);
 		page_functions(&p);

@@ -60,9 +60,17 @@ static bool same_build(const struct elf *e, const struct build_job *job)
 	       (n == (int)job->build_id_len && !memcmp(id, job->build_id, (size_t)n));
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
 void build_job_run(struct build_job *job)
 {
-	uint64_t began = clock_mono_ns();
+	uint64_t began = clock_mono_ns(), cpu = thread_cpu_ns();
 	struct elf *e = NULL;
 
 	if (job->fd >= 0) {
@@ -87,6 +95,7 @@ void build_job_run(struct build_job *job)
 	}
 	elf_free(e);
 	job->took_ns = clock_mono_ns() - began;
+	job->cpu_ns = thread_cpu_ns() - cpu;
 }
 
 /* ---- the thread ---- */

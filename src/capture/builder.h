@@ -31,7 +31,7 @@ struct build_job {
 	/* What comes back. */
 	VEC(struct load) loads;
 	struct unwind_table *table; /* NULL: it has none */
-	uint64_t took_ns;
+	uint64_t took_ns, cpu_ns;
 };
 
 /* Owns its descriptor. */

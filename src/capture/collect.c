@@ -28,6 +28,12 @@
 #define STRANGERS_MAX 65536
 #define REFRESH_NS (50 * NSEC_PER_MSEC) /* between two looks at what a process has mapped */
 
+struct step_told {
+	uint64_t ts;
+	struct ev_mark mark;
+	char note[200];
+};
+
 struct collector {
 	const struct plan *plan;
 	struct engine *e;
@@ -41,6 +47,8 @@ struct collector {
 	struct map refreshed; /* self_told: pid -> when its mappings were last looked at */
 	struct runs *runs;
 	VEC(struct thread_facts) found;
+	VEC(struct step_told) steps; /* that are not yet told: earlier records may still come */
+	uint64_t detached_ns;
 	uint64_t last_ts;
 	uint64_t seen;
 	uint64_t lost;
@@ -85,11 +93,45 @@ void collector_free(struct collector *c)
 	map_done(&c->refreshed);
 	runs_free(c->runs);
 	vec_done(&c->found);
+	vec_done(&c->steps);
 	free(c);
+}
+
+void collector_passed(struct collector *c, uint64_t until)
+{
+	size_t n = 0;
+
+	for (; n < c->steps.n && c->steps.v[n].ts <= until; n++) {
+		struct step_told *t = &c->steps.v[n];
+		struct event ev = {.ts = t->ts, .kind = EV_MARK, .mark = t->mark};
+
+		ev.mark.note = t->note;
+		c->last_ts = ev.ts;
+		writer_event(c->w, &ev);
+	}
+	if (!n)
+		return;
+	c->steps.n -= n;
+	memmove(c->steps.v, c->steps.v + n, c->steps.n * sizeof(*c->steps.v));
+}
+
+void collector_step(struct collector *c, uint64_t ts, const struct ev_mark *mark)
+{
+	struct step_told *t = vec_add(&c->steps);
+
+	*t = (struct step_told){.ts = ts, .mark = *mark};
+	snprintf(t->note, sizeof(t->note), "%s", mark->note ? mark->note : "");
+}
+
+void collector_detached(struct collector *c, uint64_t ts)
+{
+	c->detached_ns = ts;
 }
 
 static void put(struct collector *c, struct event *ev)
 {
+	if (c->steps.n)
+		collector_passed(c, ev->ts);
 	c->last_ts = ev->ts;
 	writer_event(c->w, ev);
 }
@@ -813,6 +855,14 @@ void collector_end(struct collector *c, uint64_t ts)
 
 	tell_tables(c);
 	tell_runs(c);
+	collector_passed(c, ev.ts);
+	if (c->detached_ns && c->detached_ns < ev.ts) {
+		ev.kind = EV_LOST;
+		ev.cpu = EVENT_ALL_CPUS;
+		ev.lost =
+			(struct ev_lost){.cause = LOSS_DETACHED, .span_ns = ev.ts - c->detached_ns};
+		put(c, &ev);
+	}
 	for (size_t i = 0; i < c->e->n_sources; i++) {
 		uint64_t from = c->e->ops->open_loss(c->e, i);
 
@@ -842,4 +892,9 @@ uint64_t collector_seen(const struct collector *c)
 uint64_t collector_lost(const struct collector *c)
 {
 	return c->lost;
+}
+
+uint64_t collector_build_ns(const struct collector *c)
+{
+	return tables_cpu_ns(c->tables);
 }

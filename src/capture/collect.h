@@ -29,6 +29,12 @@ void collector_begin(struct collector *c, uint64_t ts);
 void collector_record(void *collector, const struct record *rec);
 /* After each of its calls: what can be done once for many records. */
 void collector_settle(struct collector *c);
+/* A step back at that moment, to be told in its place. The note is copied. */
+void collector_step(struct collector *c, uint64_t ts, const struct ev_mark *mark);
+/* No record from before `until` will come any more. */
+void collector_passed(struct collector *c, uint64_t until);
+/* From then on nothing is recorded. */
+void collector_detached(struct collector *c, uint64_t ts);
 /* Once in a while, and at the end: losses since the last call become events. */
 void collector_losses(struct collector *c, uint64_t late);
 void collector_end(struct collector *c, uint64_t ts);
@@ -40,5 +46,7 @@ void collector_notes(const struct collector *c, char *out, size_t room);
 uint64_t collector_alive(const struct collector *c);
 uint64_t collector_seen(const struct collector *c); /* threads, ever */
 uint64_t collector_lost(const struct collector *c); /* events and samples */
+/* CPU time for what is done once for each program that is met: see tables.h. */
+uint64_t collector_build_ns(const struct collector *c);
 
 #endif

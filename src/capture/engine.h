@@ -14,6 +14,7 @@
 #include "capture/plan.h"
 #include "ring/source.h"
 #include "wire/probe.h"
+#include "wire/step.h"
 #include "wire/unwind.h"
 
 struct engine;
@@ -71,6 +72,10 @@ struct engine_ops {
 	/* Has a ring filled by more than a quarter since the last look? Then drain at once. */
 	bool (*hurry)(struct engine *e);
 	void (*losses)(struct engine *e, struct engine_losses *ret);
+	/* Gives up what the step says; false: it has no such thing. May be missing. */
+	bool (*ease)(struct engine *e, enum step step);
+	/* CPU time that the probes have taken, by their own measure. May be missing. */
+	uint64_t (*own_ns)(struct engine *e);
 	/* Losses of one CPU that are not yet told by a PR_LOST record: the moment of the first. */
 	uint64_t (*open_loss)(struct engine *e, size_t source);
 };

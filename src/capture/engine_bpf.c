@@ -452,6 +452,40 @@ static void bpf_disarm(struct engine *e)
 	for (size_t i = 0; i < b->links.n; i++)
 		bpf_link__destroy(b->links.v[i]);
 	b->links.n = 0;
+	b->ticking.n = 0;
+}
+
+/*
+ * A software clock that is opened with a frequency keeps it as a period: that is what the kernel
+ * takes here (and as a frequency this number would be far above its limit, and refused).
+ */
+static bool slow_down(struct bpf_engine *b)
+{
+	uint64_t period = NSEC_PER_SEC / STEP_RATE_HZ;
+	size_t slower = 0;
+
+	for (size_t i = 0; i < b->ticking.n; i++)
+		slower += !ioctl(b->ticking.v[i], PERF_EVENT_IOC_PERIOD, &period);
+	return slower && slower == b->ticking.n;
+}
+
+static bool bpf_ease(struct engine *e, enum step step)
+{
+	struct bpf_engine *b = bpf(e);
+
+	switch (step) {
+	case STEP_RATE:
+		return slow_down(b);
+	case STEP_WAIT_STACKS:
+		__atomic_store_n(&b->skel->bss->no_wait_stacks, 1, __ATOMIC_SEQ_CST);
+		return true;
+	case STEP_SAMPLES:
+		for (size_t i = 0; i < b->ticking.n; i++)
+			ioctl(b->ticking.v[i], PERF_EVENT_IOC_DISABLE, 0);
+		return b->ticking.n > 0;
+	default:
+		return false;
+	}
 }
 
 static void bpf_watch(struct engine *e, uint32_t tid, bool on)
@@ -578,5 +612,6 @@ const struct engine_ops engine_bpf = {
 	.forget_stacks = bpf_forget_stacks,
 	.hurry = bpf_hurry,
 	.losses = bpf_losses,
+	.ease = bpf_ease,
 	.open_loss = bpf_open_loss,
 };

@@ -62,6 +62,7 @@ void machine_describe(struct writer *w, const struct plan *plan, const char *eng
 	number(w, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	number(w, "freq_hz", plan->freq_hz);
 	number(w, "min_wait_ns", plan->min_wait_ns);
+	number(w, "max_overhead", plan->max_overhead);
 	writer_meta(w, "scope", scope_names[plan->scope]);
 	for (size_t i = 0; plan->scope != SCOPE_COMMAND && i < plan->n_ids; i++)
 		number(w, "target", plan->ids[i]);

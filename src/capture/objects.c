@@ -28,7 +28,7 @@ struct objects {
 	size_t n_modules;
 	struct map rules; /* a rule's bytes -> its index */
 	uint32_t next_object, next_row, next_block, next_rule;
-	uint64_t version, build_ns;
+	uint64_t version, build_ns, cpu_ns;
 	uint64_t era; /* a table that was asked for before the last reset is not wanted any more */
 	bool full;
 };
@@ -214,6 +214,7 @@ static void finish(struct objects *o, struct build_job *job)
 		o->version++;
 	}
 	o->build_ns += job->took_ns;
+	o->cpu_ns += job->cpu_ns;
 	build_job_free(job);
 }
 
@@ -284,6 +285,11 @@ bool objects_need(struct objects *o, uint32_t pid, const struct proc_range *r,
 		start(o, ob, pid, r);
 	*ret_table = ob->number >= OBJECT_FIRST && bias_of(ob, r, ret_bias) ? &ob->view : NULL;
 	return ob->tried || o->full;
+}
+
+uint64_t objects_cpu_ns(const struct objects *o)
+{
+	return o->cpu_ns;
 }
 
 uint64_t objects_version(const struct objects *o)

@@ -32,6 +32,8 @@ bool objects_need(struct objects *o, uint32_t pid, const struct proc_range *r,
 		  const struct unwind_table **ret_table, uint64_t *ret_bias);
 /* Puts what has been built meanwhile in place; waits up to so long if there is nothing. */
 void objects_collect(struct objects *o, uint64_t wait_ns);
+/* CPU time that building has taken so far. */
+uint64_t objects_cpu_ns(const struct objects *o);
 /* Changes whenever another object is built. */
 uint64_t objects_version(const struct objects *o);
 void objects_stats(const struct objects *o, uint64_t *ret_objects, uint64_t *ret_rows,

@@ -32,6 +32,7 @@ struct plan {
 	const char *engine;   /* by its name; NULL: the first that can */
 	uint32_t accepted;    /* findings of the guard that are to have no effect: guard_accept() */
 	const struct guard *guard; /* what may be done here; the session's */
+	uint64_t max_overhead; /* of the machine's CPU time, in millionths: see guard/budget.h */
 };
 
 #endif

@@ -25,6 +25,7 @@
 #include "capture/launch.h"
 #include "capture/machine.h"
 #include "capture/symbolize.h"
+#include "capture/watch.h"
 #include "guard/guard.h"
 #include "ring/order.h"
 #include "store/reader.h"
@@ -48,7 +49,9 @@ struct session {
 	struct writer *writer;
 	struct collector *collector;
 	struct order *order;
+	struct watch *watch;
 	uint64_t begin_ns, end_ns, cpu_before_ns;
+	uint64_t detached_ns; /* when it took itself off the machine; 0: it did not */
 	enum end_reason reason;
 };
 
@@ -140,23 +143,78 @@ static void status(struct session *s, const char *phase)
 static const char *over(struct session *s, uint64_t now)
 {
 	if (s->hooks->stop && *s->hooks->stop) {
-		s->reason = END_INTERRUPTED;
+		s->reason = s->detached_ns ? END_STOPPED : END_INTERRUPTED;
 		return "interrupted";
 	}
+	/* A command is not stopped for that: it is waited for, and what it does is not recorded. */
+	if (s->detached_ns && !s->child.pid)
+		return "stopped, to spare the machine";
 	if (s->plan.duration_ns && now - s->begin_ns >= s->plan.duration_ns)
 		return "the time is up";
 	if (s->child.pid && launch_ended(&s->child))
 		return "the command ended";
-	if ((s->plan.scope == SCOPE_PROCESS || s->plan.scope == SCOPE_THREAD) &&
+	if (!s->detached_ns && (s->plan.scope == SCOPE_PROCESS || s->plan.scope == SCOPE_THREAD) &&
 	    !collector_alive(s->collector))
 		return s->plan.scope == SCOPE_PROCESS ? "the process ended" : "the thread ended";
 	return NULL;
+}
+
+/* ---- stepping back ---- */
+
+static void tell_step(struct session *s, uint64_t now, const struct watch_news *news)
+{
+	struct session_result *res = s->res;
+	struct ev_mark mark = {.what = MARK_STEP,
+			       .step = news->step,
+			       .cause = news->cause,
+			       .value = news->value,
+			       .limit = news->limit,
+			       .note = news->note};
+
+	collector_step(s->collector, now, &mark);
+	if (news->step >= STEP_RATE && news->step <= STEP_DETACH)
+		res->st.step = news->step;
+	if (res->n_steps == SESSION_STEPS)
+		return;
+	res->steps[res->n_steps] = (struct session_step){.at_ns = now - s->begin_ns, .mark = mark};
+	snprintf(res->steps[res->n_steps].note, sizeof(res->steps[0].note), "%s", news->note);
+	res->n_steps++;
+}
+
+/* Off the machine. What the rings hold is still good. */
+static void detach(struct session *s)
+{
+	s->engine->ops->disarm(s->engine);
+	s->detached_ns = clock_mono_ns();
+	s->res->detached = true;
+	s->reason = END_STOPPED;
+	order_drain(s->order, collector_record, s->collector);
+	collector_losses(s->collector, order_late(s->order));
+	collector_detached(s->collector, s->detached_ns);
+	urgent(false);
+}
+
+static void look_after_machine(struct session *s, uint64_t now)
+{
+	uint64_t used = machine_own_cpu_ns() - collector_build_ns(s->collector);
+	struct watch_news news;
+
+	while (!s->detached_ns && watch_look(s->watch, now, used, &news)) {
+		if (news.step == STEP_DETACH)
+			detach(s);
+		tell_step(s, s->detached_ns ? s->detached_ns : now, &news);
+	}
 }
 
 static void snooze(struct session *s, uint64_t *poll_ns, uint64_t events)
 {
 	struct timespec t;
 
+	if (s->detached_ns) {
+		t = (struct timespec){.tv_nsec = POLL_MAX_NS};
+		nanosleep(&t, NULL);
+		return;
+	}
 	if (s->engine->ops->hurry(s->engine)) {
 		t = (struct timespec){.tv_nsec = POLL_HURRY_NS};
 		nanosleep(&t, NULL);
@@ -191,8 +249,12 @@ static int run(struct session *s)
 	do {
 		before = writer_events(s->writer);
 		now = clock_mono_ns();
-		order_run(s->order, now, collector_record, s->collector);
-		collector_settle(s->collector);
+		if (!s->detached_ns) {
+			order_run(s->order, now, collector_record, s->collector);
+			collector_settle(s->collector);
+			look_after_machine(s, now);
+		}
+		collector_passed(s->collector, now - WINDOW_NS);
 		writer_tick(s->writer, now);
 		if (now - told_ns >= NSEC_PER_SEC) {
 			told_ns = now;
@@ -219,6 +281,8 @@ static int start(struct session *s)
 		return rc;
 	urgent(true);
 	s->begin_ns = clock_mono_ns();
+	s->watch = watch_new(&s->plan, s->engine, s->begin_ns);
+	writer_meta(s->writer, "watch_log", watch_sees_log(s->watch) ? "yes" : "no");
 	s->engine->ops->arm(s->engine);
 	collector_begin(s->collector, s->begin_ns);
 	return s->child.pid ? launch_go(&s->child, s->plan.command[0]) : 0;
@@ -240,24 +304,37 @@ static void add_names(struct session *s)
 	symtab_free(st);
 }
 
-static void tell_gap(struct session *s)
+static void tell_number(struct session *s, const char *key, uint64_t number)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)order_gap_ns(s->order));
-	writer_meta(s->writer, "drain_gap_ns", text);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+	writer_meta(s->writer, key, text);
+}
+
+/* How it went. */
+static void tell_itself(struct session *s)
+{
+	const struct engine_ops *ops = s->engine->ops;
+
+	tell_number(s, "drain_gap_ns", order_gap_ns(s->order));
+	tell_number(s, "thaw_cpu_ns", machine_own_cpu_ns() - s->cpu_before_ns);
+	if (ops->own_ns)
+		tell_number(s, "probe_ns", ops->own_ns(s->engine));
 }
 
 static void finish(struct session *s)
 {
-	s->end_ns = clock_mono_ns();
-	s->engine->ops->disarm(s->engine);
-	order_drain(s->order, collector_record, s->collector);
+	s->end_ns = s->detached_ns && !s->child.pid ? s->detached_ns : clock_mono_ns();
+	if (!s->detached_ns) {
+		s->engine->ops->disarm(s->engine);
+		order_drain(s->order, collector_record, s->collector);
+	}
 	urgent(false);
 	hurried(false);
 	collector_losses(s->collector, order_late(s->order));
 	collector_end(s->collector, s->end_ns);
-	tell_gap(s);
+	tell_itself(s);
 }
 
 static int record(struct session *s)
@@ -327,6 +404,7 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 	if (!rc && s.engine->freq_hz)
 		s.plan.freq_hz = s.engine->freq_hz;
 	rc = rc ? rc : record(&s);
+	watch_free(s.watch);
 	order_free(s.order);
 	collector_free(s.collector);
 	if (s.engine)

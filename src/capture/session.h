@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "capture/plan.h"
+#include "wire/event.h"
+#include "wire/step.h"
 
 struct session_status {
 	uint64_t elapsed_ns;
@@ -16,6 +18,15 @@ struct session_status {
 	uint64_t lost;
 	uint64_t threads; /* seen so far */
 	uint64_t cpu_ns;  /* that thaw itself has used */
+	enum step step;	  /* the last one that was taken */
+};
+
+/* A step back while it recorded: see capture/watch.h. */
+enum { SESSION_STEPS = 32 };
+struct session_step {
+	uint64_t at_ns; /* since the begin */
+	struct ev_mark mark;
+	char note[200]; /* the mark's */
 };
 
 struct session_hooks {
@@ -35,6 +46,9 @@ struct session_result {
 	char saved_as[4200];  /* where a capture of the same name went, or "" */
 	char guard_note[200]; /* why not all was recorded that thaw can; "" if it was */
 	char notes[512];      /* what the user should know, a line each, or "" */
+	bool detached;	      /* thaw stopped recording by itself */
+	struct session_step steps[SESSION_STEPS];
+	size_t n_steps;
 };
 
 /* 0, or a negative errno with the message set; *ret is filled in either case. */

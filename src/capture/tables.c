@@ -410,6 +410,11 @@ size_t tables_walk(struct tables *t, const struct pr_copy *copy, uint64_t *ips, 
 	return n;
 }
 
+uint64_t tables_cpu_ns(const struct tables *t)
+{
+	return t ? objects_cpu_ns(t->objects) : 0;
+}
+
 void tables_stats(const struct tables *t, struct tables_stats *ret)
 {
 	*ret = (struct tables_stats){0};

@@ -52,6 +52,9 @@ void tables_mapped(struct tables *t, uint32_t pid);
 /* After a batch of records: processes that have mapped something are published, once each. */
 void tables_settle(struct tables *t);
 
+/* CPU time that building tables has taken: once for each object that is met. */
+uint64_t tables_cpu_ns(const struct tables *t);
+
 struct tables_stats {
 	uint64_t objects, rows, bytes, build_ns;
 	uint64_t copies, copy_bytes; /* stacks that the probes could not walk themselves */

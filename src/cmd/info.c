@@ -95,10 +95,9 @@ static const char *cause_words(unsigned cause)
 static const char *reason_name(const struct reader_info *info)
 {
 	static const char *const names[] = {
-		[END_DONE] = "done",
-		[END_INTERRUPTED] = "interrupted",
-		[END_NO_SPACE] = "no_space",
-		[END_ERROR] = "error",
+		[END_DONE] = "done",	     [END_INTERRUPTED] = "interrupted",
+		[END_NO_SPACE] = "no_space", [END_ERROR] = "error",
+		[END_STOPPED] = "stopped",
 	};
 
 	return info->sealed ? names[info->reason] : NULL;

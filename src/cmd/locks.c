@@ -42,6 +42,7 @@ static const struct option_row rows[] = {
 	RECORDING_RING_ROW(AT(rec)),
 	RECORDING_ENGINE_ROW(AT(rec)),
 	RECORDING_ACCEPT_ROW(AT(rec)),
+	RECORDING_OVERHEAD_ROW(AT(rec)),
 	{'q', "quiet", OPTION_FLAG, AT(quiet), NULL, "show nothing while recording", 0, 0, 0},
 	{0, "sort", OPTION_STR, AT(sort), "ORDER", "by total, max or waits (total)", 0, 0, 0},
 	{0, "top", OPTION_U64, AT(top), "N", "rows (10; as JSON all)", 1, 1000000, 0},
@@ -185,6 +186,8 @@ static int temporary(char *ret_path, size_t room, int *ret_fd)
 
 static void tell(const struct locks_args *a, const struct session_result *res)
 {
+	if (!a->quiet)
+		recording_tell_steps(res);
 	if (res->saved_as[0])
 		fprintf(stderr, "thaw: the file that was there before is now %s\n", res->saved_as);
 	if (a->keep && !a->quiet)
@@ -214,7 +217,9 @@ static int record(const struct recording *rec, const struct locks_args *a,
 	tell(a, &res);
 	if (show(rec->plan.output, a, opts))
 		return cmd_fail("locks");
-	return res.command_ran ? res.exit_status : 0;
+	if (res.command_ran)
+		return res.exit_status;
+	return res.detached ? 1 : 0;
 }
 
 static int run_recording(struct locks_args *a, char **command, const struct locks_opts *opts)

@@ -32,6 +32,7 @@ static const struct option_row rows[] = {
 	RECORDING_RING_ROW(AT(rec)),
 	RECORDING_ENGINE_ROW(AT(rec)),
 	RECORDING_ACCEPT_ROW(AT(rec)),
+	RECORDING_OVERHEAD_ROW(AT(rec)),
 	{'q', "quiet", OPTION_FLAG, AT(quiet), NULL, "no status line and no summary", 0, 0, 0},
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
@@ -65,6 +66,7 @@ static void summary(const struct plan *plan, const struct session_result *res)
 			(unsigned long long)st->lost, plan->output);
 	if (res->guard_note[0])
 		fprintf(stderr, "thaw: %s\n", res->guard_note);
+	recording_tell_steps(res);
 	if (res->saved_as[0])
 		fprintf(stderr, "thaw: the file that was there before is now %s\n", res->saved_as);
 	if (res->notes[0])
@@ -91,7 +93,9 @@ static int run(struct recording *rec, bool quiet)
 	}
 	if (!quiet)
 		summary(&rec->plan, &res);
-	return res.command_ran ? res.exit_status : 0;
+	if (res.command_ran)
+		return res.exit_status;
+	return res.detached ? 1 : 0;
 }
 
 int cmd_record(int argc, char **argv)

@@ -2,13 +2,17 @@
 #include "cmd/recording.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/units.h"
 #include "capture/engine.h"
+#include "guard/budget.h"
 #include "guard/verdict.h"
+#include "view/steps.h"
 
 static volatile sig_atomic_t stop;
 
@@ -62,6 +66,21 @@ static int parse_accepted(const struct option_list *list, uint32_t *ret)
 	return rc;
 }
 
+/* "3", "0.5%": in millionths. */
+static int parse_share(const char *s, uint64_t *ret)
+{
+	char *end;
+	double percent = isdigit((unsigned char)*s) || *s == '.' ? strtod(s, &end) : -1;
+
+	if (percent <= 0 || percent > 100 || (strcmp(end, "") && strcmp(end, "%")))
+		return err_set(-EINVAL,
+			       "--max-overhead: '%s' is not a percentage above 0 and up to 100 "
+			       "(100: no limit)",
+			       s);
+	*ret = (uint64_t)(percent * (BUDGET_WHOLE / 100));
+	return 0;
+}
+
 int recording_targets(const struct recording_opts *o, char *const *command)
 {
 	return o->all + !!o->pids.n + !!o->tids.n + !!o->cgroup + (command && command[0]);
@@ -85,6 +104,7 @@ static int check(const struct recording_opts *o, int targets)
 int recording_plan(const struct recording_opts *o, char *const *command, const char *output,
 		   struct recording *ret)
 {
+	uint64_t max_overhead = BUDGET_DEFAULT;
 	struct recording rec = {0};
 	uint32_t accepted = 0;
 	int rc = check(o, recording_targets(o, command));
@@ -92,6 +112,7 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 	rc = rc ? rc : parse_ids(&o->pids, "process", &rec);
 	rc = rc ? rc : parse_ids(&o->tids, "thread", &rec);
 	rc = rc ? rc : parse_accepted(&o->accept, &accepted);
+	rc = rc || !o->max_overhead ? rc : parse_share(o->max_overhead, &max_overhead);
 	if (rc) {
 		recording_done(&rec);
 		return rc;
@@ -110,6 +131,7 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 		.duration_ns = o->duration_ns,
 		.freq_hz = o->freq_hz,
 		.min_wait_ns = o->all_stacks ? 0 : o->min_wait_ns,
+		.max_overhead = max_overhead,
 		.ring_bytes = o->ring_bytes,
 		.no_inherit = o->no_inherit,
 		.accepted = accepted,
@@ -139,4 +161,20 @@ int recording_failed(const struct recording *rec, int rc, const struct session_r
 	if (!rec->plan.command || !res->command_ran || res->file_written)
 		return 1;
 	return rc == -ENOENT ? 127 : 126;
+}
+
+void recording_tell_steps(const struct session_result *res)
+{
+	for (size_t i = 0; i < res->n_steps; i++) {
+		const struct session_step *s = &res->steps[i];
+		struct ev_mark mark = s->mark;
+		struct buf b = {0};
+		char at[16];
+
+		mark.note = s->note;
+		step_words(&b, &mark);
+		fprintf(stderr, "thaw: at %s: %s\n", units_duration(at, sizeof(at), s->at_ns),
+			buf_cstr(&b));
+		buf_done(&b);
+	}
 }

@@ -10,7 +10,7 @@
 struct recording_opts {
 	bool all, no_inherit, all_stacks;
 	struct option_list pids, tids, accept;
-	const char *cgroup, *engine;
+	const char *cgroup, *engine, *max_overhead;
 	uint64_t duration_ns, freq_hz, min_wait_ns, ring_bytes;
 };
 
@@ -57,6 +57,9 @@ struct recording_opts {
 #define RECORDING_ACCEPT_ROW(at)                                                                   \
 	RECORDING_ROW_(0, "accept", OPTION_STRV, at, accept, "ID",                                 \
 		       "go on despite a finding of thaw doctor: H1", 0, 0)
+#define RECORDING_OVERHEAD_ROW(at)                                                                 \
+	RECORDING_ROW_(0, "max-overhead", OPTION_STR, at, max_overhead, "PERCENT",                 \
+		       "of the machine's CPU time; above it, thaw steps back (3)", 0, 0)
 
 struct recording {
 	struct plan plan;
@@ -74,6 +77,9 @@ void recording_done(struct recording *rec);
 /* Until it ends by itself, or by SIGINT, SIGTERM or SIGHUP; a second one quits at once. */
 int recording_run(const struct recording *rec, const struct session_hooks *hooks,
 		  struct session_result *ret);
+
+/* What it gave up while it ran, to spare the machine: lines on stderr. */
+void recording_tell_steps(const struct session_result *res);
 
 /* What a shell would say of a recording that failed: 1; 126 or 127 for a command that cannot run.
  */

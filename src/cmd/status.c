@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "view/steps.h"
 
 void status_progress(void *ctx, const struct session_status *st, const char *phase)
 {
@@ -19,11 +20,13 @@ void status_progress(void *ctx, const struct session_status *st, const char *pha
 	} else {
 		uint64_t per_s = ns ? (st->events - s->last_events) * NSEC_PER_SEC / ns : 0;
 
-		fprintf(stderr, "\r\033[K%s  %s events/s  %s  %s lost  thaw uses %.1f%% of a CPU",
+		fprintf(stderr,
+			"\r\033[K%s  %s events/s  %s  %s lost  thaw uses %.1f%% of a CPU%s%s",
 			units_duration(elapsed, sizeof(elapsed), st->elapsed_ns),
 			units_count(rate, sizeof(rate), per_s),
 			units_size(size, sizeof(size), st->bytes),
-			units_count(lost, sizeof(lost), st->lost), share);
+			units_count(lost, sizeof(lost), st->lost), share,
+			st->step ? "  stepped back: " : "", step_label(st->step));
 		s->last_events = st->events;
 		s->last_ns = st->elapsed_ns;
 	}

@@ -114,6 +114,9 @@ void model_free(struct model *m)
 	chain_done(&m->chain);
 	classify_done(&m->classify);
 	vec_done(&m->gaps);
+	for (size_t i = 0; i < m->steps.n; i++)
+		free(m->steps.v[i].note);
+	vec_done(&m->steps);
 	facts_done(&m->facts);
 	free(m);
 }
@@ -142,7 +145,7 @@ void model_add_loss(struct model *m, const struct event *ev)
 	uint64_t span = ev->lost.span_ns < ev->ts ? ev->lost.span_ns : ev->ts;
 
 	if (model_loses_time(ev))
-		model_add_loss_span(m, ev->lost.cause == LOSS_DAMAGED ? SPAN_ALL_CPUS : ev->cpu,
+		model_add_loss_span(m, ev->cpu == EVENT_ALL_CPUS ? SPAN_ALL_CPUS : ev->cpu,
 				    ev->ts - span, ev->ts);
 }
 
@@ -230,6 +233,27 @@ static void note_gap(struct model *m, uint64_t ts)
 		vec_push(&m->gaps, (struct gap){start, end, running});
 }
 
+static void note_step(struct model *m, const struct event *ev)
+{
+	struct model_step *s;
+
+	if (ev->mark.what != MARK_STEP)
+		return;
+	s = vec_add(&m->steps);
+	s->ts = ev->ts;
+	s->mark = ev->mark;
+	s->note = mem_strdup(ev->mark.note ? ev->mark.note : "");
+	s->mark.note = s->note;
+}
+
+uint64_t model_gave_up(const struct model *m, uint32_t step)
+{
+	for (size_t i = 0; i < m->steps.n; i++)
+		if (m->steps.v[i].mark.step == step)
+			return m->steps.v[i].ts - m->timeline.begin;
+	return UINT64_MAX;
+}
+
 void model_event(struct model *m, const struct event *ev)
 {
 	if (ev->ts - m->timeline.now >= BLACKOUT_MIN_NS && ev->ts > m->timeline.now &&
@@ -258,6 +282,9 @@ void model_event(struct model *m, const struct event *ev)
 		break;
 	case EV_LOST:
 		count_loss(m, ev);
+		break;
+	case EV_MARK:
+		note_step(m, ev);
 		break;
 	case EV_THREAD:
 	case EV_FORK:

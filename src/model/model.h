@@ -78,6 +78,13 @@ struct gap {
 	uint32_t running;
 };
 
+/* The recording steps back: what it says is in wire/step.def. */
+struct model_step {
+	uint64_t ts;
+	struct ev_mark mark;
+	char *note; /* the mark's */
+};
+
 struct model {
 	struct stack_ends ends;
 	struct recent_stop recent_stops[RECENT_STOPS];
@@ -92,6 +99,7 @@ struct model {
 	struct classify classify;
 	bool decided; /* kinds of locks and reasons of waits are final */
 	VEC(struct gap) gaps;
+	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */
 	interval_fn sink;
 	void *sink_arg;
 	uint64_t events, samples, switches, wakings;
@@ -116,6 +124,10 @@ void model_decide(struct model *m);
 bool model_stop_whole(unsigned stop);
 const char *model_stop_name(unsigned stop);
 const char *model_stop_words(unsigned stop);
+
+/* When, from the recording's begin, a step gave up samples or stacks of waits; UINT64_MAX: never.
+ */
+uint64_t model_gave_up(const struct model *m, uint32_t step);
 
 /* "switch", "fork"; the name that other outputs use too. */
 const char *model_event_name(unsigned kind);

@@ -115,7 +115,7 @@ static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct 
 	struct pr_klock *rec;
 	struct emit e;
 
-	if (took >= min_wait_ns || !(r->klocks++ % STACK_EVERY)) {
+	if (!no_wait_stacks && (took >= min_wait_ns || !(r->klocks++ % STACK_EVERY))) {
 		__u32 area = 0;
 		struct scratch *s = scratch_get(r, &area);
 

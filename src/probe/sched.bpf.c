@@ -28,9 +28,12 @@ static __noinline int wait_kernel_stack(struct ring_head *r, struct task_struct 
 {
 	__u32 area = 0;
 	struct emit e;
-	struct scratch *s = scratch_get(r, &area);
 	struct pr_sample *rec;
+	struct scratch *s;
 
+	if (no_wait_stacks)
+		return 0;
+	s = scratch_get(r, &area);
 	if (s) {
 		__u64 id = stack_send(
 			r, s, stack_taken(r, bpf_get_task_stack(next, s->ip, STACK_BYTES, 0)), 0,
@@ -238,7 +241,7 @@ static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u
 	struct pr_waking *rec;
 	struct emit e;
 
-	if (s) {
+	if (s && !no_wait_stacks) {
 		kstack = stack_kernel(ctx, r, s, ts);
 		/* The interrupted thread's own code has nothing to do with it. */
 		if ((how & WAKE_CTX) == WAKE_TASK)
@@ -311,10 +314,14 @@ static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool k
 {
 	__u32 area = 0;
 	struct emit e;
-	__u64 ts = bpf_ktime_get_ns(), kstack = 0, ustack = 0;
-	struct scratch *s = scratch_get(r, &area);
+	__u64 ts, kstack = 0, ustack = 0;
 	struct pr_sample *rec;
+	struct scratch *s;
 
+	if (no_wait_stacks)
+		return 0;
+	ts = bpf_ktime_get_ns();
+	s = scratch_get(r, &area);
 	if (s) {
 		if (kernel)
 			kstack = stack_kernel(ctx, r, s, ts);

@@ -19,6 +19,7 @@ const volatile bool user_reads = true;
 
 __u32 armed = 0;
 __u32 epoch = 0;
+__u32 no_wait_stacks = 0;
 __u64 tid_bits[TID_WORDS];
 struct hint hints[HINT_SLOTS];
 struct klock_hint klocks[HINT_SLOTS];

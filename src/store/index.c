@@ -65,7 +65,8 @@ int totals_read(struct totals *t, struct cursor c)
 {
 	uint64_t reason = cur_varint(&c), n;
 
-	t->reason = reason >= END_DONE && reason <= END_ERROR ? (enum end_reason)reason : END_ERROR;
+	t->reason =
+		reason >= END_DONE && reason <= END_STOPPED ? (enum end_reason)reason : END_ERROR;
 	t->events = cur_varint(&c);
 	n = cur_varint(&c);
 	for (uint64_t i = 0; i < n && cur_ok(&c); i++) {

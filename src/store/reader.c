@@ -153,12 +153,14 @@ static void check_totals(struct reader *r)
 static void take_reason(struct reader *r, enum end_reason reason)
 {
 	r->info.reason = reason;
-	if (reason != END_NO_SPACE && reason != END_ERROR)
+	if (reason != END_NO_SPACE && reason != END_ERROR && reason != END_STOPPED)
 		return;
 	r->info.complete = false;
 	if (!r->info.damage[0])
 		snprintf(r->info.damage, sizeof(r->info.damage), "%s: what followed is missing",
-			 reason == END_NO_SPACE ? "the disk was full" : "writing failed");
+			 reason == END_NO_SPACE	 ? "the disk was full"
+			 : reason == END_STOPPED ? "thaw stopped recording, to spare the machine"
+						 : "writing failed");
 }
 
 static int load_tables(struct reader *r)

@@ -19,6 +19,7 @@ enum end_reason {
 	END_INTERRUPTED = 2, /* Ctrl-C */
 	END_NO_SPACE = 3,    /* the disk was full: what follows is missing */
 	END_ERROR = 4,
+	END_STOPPED = 5, /* thaw went off the machine to spare it: what follows is missing */
 };
 
 struct writer_opts {

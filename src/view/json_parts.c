@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "view/steps.h"
+
 void json_put_capture(struct json *j, const struct model *m)
 {
 	const struct facts *f = &m->facts;
@@ -108,6 +110,32 @@ void json_put_guard(struct json *j, const struct model *m)
 		json_arr_end(j);
 	}
 	json_obj_end(j);
+}
+
+void json_put_steps(struct json *j, const struct model *m)
+{
+	struct buf b = {0};
+
+	json_obj(j, "watch");
+	json_arr(j, "steps");
+	for (size_t i = 0; i < m->steps.n; i++) {
+		const struct model_step *s = &m->steps.v[i];
+
+		buf_clear(&b);
+		step_words(&b, &s->mark);
+		json_obj(j, NULL);
+		json_u64(j, "at_ns", s->ts - m->timeline.begin);
+		json_str(j, "step", step_name(s->mark.step));
+		json_str(j, "cause", step_cause_name(s->mark.cause));
+		json_u64(j, "value", s->mark.value);
+		json_u64(j, "limit", s->mark.limit);
+		json_str(j, "note", s->note);
+		json_str(j, "words", buf_cstr(&b));
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+	json_obj_end(j);
+	buf_done(&b);
 }
 
 static void put_frame(struct json *j, const struct names *n, const struct named_frame *f)

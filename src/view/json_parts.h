@@ -10,6 +10,7 @@
 void json_put_capture(struct json *j, const struct model *m);
 void json_put_guard(struct json *j, const struct model *m);
 void json_put_losses(struct json *j, const struct summary *s);
+void json_put_steps(struct json *j, const struct model *m);
 /* "stack": frames, leaf first, those of a probe left out. */
 void json_put_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
 		    uint32_t ustack);

@@ -27,6 +27,12 @@ void page_title(const struct page *p, const char *title, int width);
 /* Switches a colour on ("31") or off ("0"). */
 void page_tint(const struct page *p, const char *code);
 
+/* A line, if `what` was given up by a step (enum step) before the end of what is shown. */
+void page_until(const struct page *p, uint32_t step, const char *what);
+
+/* The same for the rate of samples. */
+void page_rarer(const struct page *p);
+
 /* The sections of a report, in their order. */
 void page_stalls(const struct page *p);
 void page_threads(const struct page *p);
@@ -34,6 +40,7 @@ void page_functions(const struct page *p);
 void page_waits(const struct page *p);
 void page_locks(const struct page *p);
 void page_blame(const struct page *p);
+void page_steps(const struct page *p);
 void page_lost(const struct page *p);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "view/page.h"
 #include "view/words.h"
+#include "wire/step.h"
 
 enum { TOP_WAITS = 3, FOR_WIDE = 12, TEXT = 64 };
 
@@ -93,4 +94,5 @@ void page_waits(const struct page *p)
 	rest_row(p, "idle", &idle, "by design: waiting for work");
 	if (!n && !rest.count && !idle.count)
 		fputs("  none\n", p->out);
+	page_until(p, STEP_WAIT_STACKS, "stacks of waits");
 }

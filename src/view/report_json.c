@@ -146,6 +146,7 @@ void report_json(const struct summary *s, const struct report_opts *opts, FILE *
 	json_put_losses(&j, s);
 	put_stacks(&j, s->model);
 	json_put_guard(&j, s->model);
+	json_put_steps(&j, s->model);
 	json_arr(&j, "threads");
 	for (size_t i = 0; i < rows(opts, s->threads.n); i++)
 		put_thread(&j, s->threads.v[i], !s->model->facts.has_switches);

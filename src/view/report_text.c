@@ -13,6 +13,7 @@
 #include "view/frames.h"
 #include "view/page.h"
 #include "view/words.h"
+#include "wire/step.h"
 
 enum { TOP_THREADS = 7, TOP_FUNCTIONS = 4, NAME_WIDE = 15, TEXT = 64 };
 
@@ -143,6 +144,7 @@ void page_functions(const struct page *p)
 		fputs(s->samples ? " not known: the samples have no stacks\n"
 				 : " no sample found a thread running\n",
 		      p->out);
+		page_until(p, STEP_SAMPLES, "samples");
 		return;
 	}
 	fprintf(p->out, " %7s %7s  %s\n", "self", "total", "module");
@@ -155,6 +157,8 @@ void page_functions(const struct page *p)
 		function_row(p, c, f);
 		n--;
 	}
+	page_rarer(p);
+	page_until(p, STEP_SAMPLES, "samples");
 }
 
 void report_text(const struct summary *s, const struct report_opts *opts, FILE *out)
@@ -174,5 +178,6 @@ void report_text(const struct summary *s, const struct report_opts *opts, FILE *
 		page_locks(&p);
 		page_blame(&p);
 	}
+	page_steps(&p);
 	page_lost(&p);
 }

@@ -37,7 +37,11 @@ struct event {
 enum mark_what {
 	MARK_BEGIN = 1,
 	MARK_END = 2,
+	MARK_STEP = 3, /* it steps back, or was away: what is missing from here on */
 };
+
+/* The CPU of a LOST event that concerns all of them. */
+#define EVENT_ALL_CPUS UINT16_MAX
 
 enum { THREAD_KERNEL = 1 };
 

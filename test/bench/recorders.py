@@ -39,12 +39,13 @@ LOAD_COMM = "left"
 TABLE = {
     "thaw": {
         "name": "thaw record -a",
-        "argv": ["{thaw}", "record", "-a", "-o", "{out}", "-d", "3600s"],
+        "argv": ["{thaw}", "record", "-a", "-o", "{out}", "-d", "3600s", "--max-overhead", "100"],
         "settle": 2.0, "file": True,
     },
     "thaw999": {
         "name": "thaw record -a -F 999",
-        "argv": ["{thaw}", "record", "-a", "-F", "999", "-o", "{out}", "-d", "3600s"],
+        "argv": ["{thaw}", "record", "-a", "-F", "999", "-o", "{out}", "-d", "3600s",
+                 "--max-overhead", "100"],
         "settle": 2.0, "file": True,
     },
     "sched": {

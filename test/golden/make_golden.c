@@ -4,6 +4,7 @@
  *
  *   story    ten seconds of a server: two workers, a writer that syncs a disk, a pool that sleeps
  *   lost     the same, with a part of one CPU's record missing
+ *   stepped  the same, giving up one thing after the other, and in the end everything
  *   torn     the same, killed before it was sealed
  *   nosyms   the same, without a name for any function
  *   locks    five seconds of another server: four workers behind a mutex that a checkpointer keeps
@@ -20,6 +21,7 @@
 #include "base/vec.h"
 #include "store/writer.h"
 #include "wire/loss.h"
+#include "wire/step.h"
 
 #define T0 1000000000000ull
 #define MS 1000000ull
@@ -209,6 +211,36 @@ static void events_of_second(struct maker *m, int s)
 		PUT(7310, 2, EV_SAMPLE, .sample = {EVIL, 0, m->bare_user});
 		SWITCH(7320, 2, EVIL, 0, STATE_INTERRUPTIBLE);
 	}
+}
+
+#define STEP(ms, step, cause, value, limit, note)                                                  \
+	PUT(ms, 0, EV_MARK, .mark = {MARK_STEP, step, STEP_CAUSE_##cause, value, limit, note})
+
+/* From each step on, what it gives up is not there. */
+static void step_back(struct maker *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->events.n; i++) {
+		const struct event *ev = &m->events.v[i];
+		uint64_t ms = (ev->ts - T0) / MS;
+
+		if ((ev->kind == EV_WAIT && ms >= 4000) || (ev->kind == EV_SAMPLE && ms >= 6000) ||
+		    (ms >= 6500 && ms < 7100) || ms >= 8500)
+			continue;
+		m->events.v[n++] = *ev;
+	}
+	m->events.n = n;
+	STEP(1000, STEP_NOTED, DISTRESS, 0, 0,
+	     "INFO: task fsync:12 blocked for more than 120 seconds.");
+	STEP(2000, STEP_RATE, SAMPLE_RATE, 50000, 100000, "");
+	STEP(4000, STEP_WAIT_STACKS, OVERHEAD, 41800, 30000, "");
+	STEP(6000, STEP_SAMPLES, OVERHEAD, 33000, 30000, "");
+	PUT(7100, UINT16_MAX, EV_LOST, .lost = {LOSS_PAUSED, 0, 0, 600 * MS});
+	STEP(7100, STEP_PAUSE, NO_ANSWER, 600 * MS, 1500 * MS, "");
+	STEP(8500, STEP_DETACH, DISTRESS, 0, 0,
+	     "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [app:101]");
+	PUT(10000, UINT16_MAX, EV_LOST, .lost = {LOSS_DETACHED, 0, 0, 1500 * MS});
 }
 
 static void fork_and_exit(struct maker *m)
@@ -426,6 +458,7 @@ static int make(const char *kind, const char *path, unsigned long n)
 	struct writer_opts opts = {.no_sync = true};
 	struct maker maker = {.st = symtab_new()}, *m = &maker;
 	bool torn = !strcmp(kind, "torn"), empty = !strcmp(kind, "empty");
+	bool stepped = !strcmp(kind, "stepped");
 	bool locks = !strcmp(kind, "locks"), stuck = !strcmp(kind, "deadlock");
 	int rc = writer_open(path, &opts, &m->w);
 
@@ -444,6 +477,8 @@ static int make(const char *kind, const char *path, unsigned long n)
 		for (int s = 0; s < 10; s++)
 			second(m, s, !strcmp(kind, "lost"));
 	}
+	if (stepped)
+		step_back(m);
 	if (!torn && !n && !locks && !stuck)
 		PUT(10000, 0, EV_MARK, .mark = {MARK_END});
 	write_events(m);
@@ -451,7 +486,7 @@ static int make(const char *kind, const char *path, unsigned long n)
 		writer_symbols(m->w, m->st);
 	symtab_free(m->st);
 	if (!torn)
-		return writer_close(m->w, END_DONE);
+		return writer_close(m->w, stepped ? END_STOPPED : END_DONE);
 	rc = writer_flush(m->w, true);
 	writer_abandon(m->w);
 	return rc;

@@ -275,7 +275,7 @@ def hurt(elf, name="hostile", seconds="0.5"):
 
 
 def recorded(command):
-    r = thaw("record", "-F", "999", "-o", "c.thaw", "--", *command, timeout=150)
+    r = thaw("record", "-F", "999", "--max-overhead", "100", "-o", "c.thaw", "--", *command, timeout=150)
     check(r.returncode == 0, f"record: exit {r.returncode}: {r.stderr}")
     check(clean(r.stderr.replace("\n", " ")), f"record said {r.stderr!r}")
     verify = thaw("info", "c.thaw", "--verify")

@@ -427,7 +427,8 @@ def thaw_stacks(path):
 def compare(pid, seconds=4):
     """Distances of the distributions of self and of total time between thaw and perf."""
     need("/usr/bin/perf", "linux-perf")
-    rec = start([THAW, "record", "-p", pid, "-F", "999", "-d", seconds, "-o", "c.thaw"])
+    rec = start([THAW, "record", "-p", pid, "-F", "999", "-d", seconds, "-o", "c.thaw",
+                 "--max-overhead", "100"])
     # Its stacks are copies; none of ours is deeper than this.
     perf = start(["/usr/bin/perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph",
                   "dwarf,16384", "-p", pid, "-o", "perf.data", "--", "sleep", seconds])

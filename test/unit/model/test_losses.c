@@ -2,6 +2,8 @@
 /* Lost time is drawn as lost: what a missing piece of the record does to each thread. */
 #include "unit/model/feed.h"
 
+#include "wire/step.h"
+
 #define S STATE_INTERRUPTIBLE
 
 static void test_everybody_but_the_proven(void **state)
@@ -228,6 +230,42 @@ static void test_contradiction_is_lost_time(void **state)
 	feed_done(f);
 }
 
+/* Off the machine from 60 on: the threads' time after that is lost, whatever they did last. */
+static void test_after_a_detach_nothing_is_known(void **state)
+{
+	const struct event gone = {.ts = 100,
+				   .cpu = EVENT_ALL_CPUS,
+				   .kind = EV_LOST,
+				   .lost = {LOSS_DETACHED, 0, 0, 40}};
+	char note[] = "Oops: 1";
+	struct feed feed, *f = &feed;
+
+	feed_init(f);
+	model_add_loss(f->m, &gone);
+	BEGIN(0);
+	THREAD(0, 1, 0);
+	THREAD(0, 2, S);
+	SWITCH(10, 0, 0, 1, 0);
+	EV(20, 0, EV_MARK,
+	   .mark = {MARK_STEP, STEP_SAMPLES, STEP_CAUSE_OVERHEAD, 41000, 30000, ""});
+	SWITCH(30, 1, 0, 3, 0);
+	EV(60, 0, EV_MARK, .mark = {MARK_STEP, STEP_DETACH, STEP_CAUSE_DISTRESS, 0, 0, note});
+	note[0] = 'X'; /* the reader's memory */
+	model_event(f->m, &gone);
+	END(100);
+	feed_finish(f);
+	EXPECT(1, "Q 0-10, R0 10-60, L 60-100");
+	EXPECT(2, "W1 0-60, L 60-100");
+	EXPECT(3, "R1 30-60, L 60-100");
+	assert_int_equal(f->m->steps.n, 2);
+	assert_int_equal(f->m->steps.v[0].mark.value, 41000);
+	assert_string_equal(f->m->steps.v[1].mark.note, "Oops: 1");
+	assert_int_equal(model_gave_up(f->m, STEP_SAMPLES), 20);
+	assert_int_equal(model_gave_up(f->m, STEP_DETACH), 60);
+	assert_true(model_gave_up(f->m, STEP_RATE) == UINT64_MAX);
+	feed_done(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_one_wait_in_two_pieces),
 		cmocka_unit_test(test_what_costs_time_and_what_does_not),
 		cmocka_unit_test(test_contradiction_is_lost_time),
+		cmocka_unit_test(test_after_a_detach_nothing_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,7 @@ struct collector {
 	VEC(struct thread_facts) found;
 	VEC(struct step_told) steps; /* that are not yet told: earlier records may still come */
 	uint64_t detached_ns;
+	bool paused; /* no record is on its way */
 	uint64_t last_ts;
 	uint64_t seen;
 	uint64_t lost;
@@ -169,8 +170,9 @@ static void find_one(void *ctx, uint32_t pid, uint32_t tid)
 	struct collector *c = ctx;
 	struct thread_facts facts;
 
+	engine_beat(c->e);
 	/* A set bit that we did not set: its FORK record is on the way. */
-	if (map_get(&c->threads, tid) || c->e->ops->watched(c->e, tid))
+	if (map_get(&c->threads, tid) || (!c->paused && c->e->ops->watched(c->e, tid)))
 		return;
 	if (procfs_thread(pid, tid, &facts) || (facts.state & (STATE_ZOMBIE | STATE_DEAD)))
 		return;
@@ -271,19 +273,16 @@ static void tell_thread(struct collector *c, const struct thread_facts *t)
 	writer_event(c->w, &ev);
 }
 
-void collector_begin(struct collector *c, uint64_t ts)
+/* Threads that were found, and the code that their processes map. */
+static void tell_found(struct collector *c)
 {
-	struct event ev = {.ts = ts, .kind = EV_MARK, .mark = {.what = MARK_BEGIN}};
 	struct map loaded = {0};
 
-	put(c, &ev);
-	writer_meta(c->w, "kernel_locks", c->e->kernel_locks ? "yes" : "no");
-	/* Born between the first look and arming; gone ones are no error now. */
-	(void)find_all(c);
 	for (size_t i = 0; i < c->found.n; i++) {
 		const struct thread_facts *t = &c->found.v[i];
 		bool fresh;
 
+		engine_beat(c->e);
 		tell_thread(c, t);
 		map_put(&loaded, t->pid, &fresh);
 		if (fresh && !t->kernel)
@@ -291,6 +290,91 @@ void collector_begin(struct collector *c, uint64_t ts)
 	}
 	map_done(&loaded);
 	vec_done(&c->found);
+}
+
+void collector_begin(struct collector *c, uint64_t ts)
+{
+	struct event ev = {.ts = ts, .kind = EV_MARK, .mark = {.what = MARK_BEGIN}};
+
+	put(c, &ev);
+	writer_meta(c->w, "kernel_locks", c->e->kernel_locks ? "yes" : "no");
+	/* Born between the first look and arming; gone ones are no error now. */
+	(void)find_all(c);
+	tell_found(c);
+}
+
+/* ---- after a time in which nothing was recorded ---- */
+
+struct changes {
+	VEC(uint32_t) gone; /* tids */
+	VEC(struct thread_facts) here;
+	struct map pids; /* of those that are here */
+};
+
+static void look_again(struct collector *c, struct changes *ch)
+{
+	struct thread_facts facts;
+	struct map_slot *slot;
+
+	for (size_t i = 0; map_next(&c->threads, &i, &slot);) {
+		uint32_t tid = (uint32_t)slot->key, pid = (uint32_t)slot->val;
+
+		if (procfs_thread(pid, tid, &facts) ||
+		    (facts.state & (STATE_ZOMBIE | STATE_DEAD))) {
+			vec_push(&ch->gone, tid);
+		} else {
+			vec_push(&ch->here, facts);
+			map_put(&ch->pids, pid, NULL);
+		}
+	}
+	for (size_t i = 0; i < ch->gone.n; i++) {
+		c->e->ops->watch(c->e, ch->gone.v[i], false);
+		thread_del(c, ch->gone.v[i]);
+	}
+	/* New threads of processes that we look at, whoever made them. */
+	for (size_t i = 0; map_next(&ch->pids, &i, &slot);)
+		(void)procfs_each_thread((uint32_t)slot->key, find_one, c);
+	(void)find_all(c);
+}
+
+/* A thread may have another name now, if its process has called exec(). */
+static void tell_changes(struct collector *c, const struct changes *ch, uint64_t ts)
+{
+	struct event ev = {.ts = ts, .kind = EV_LEAVE};
+
+	for (size_t i = 0; i < ch->gone.n; i++) {
+		ev.leave = (struct ev_leave){.tid = ch->gone.v[i]};
+		put(c, &ev);
+	}
+	ev.kind = EV_RENAME;
+	for (size_t i = 0; i < ch->here.n; i++) {
+		ev.rename =
+			(struct ev_rename){.tid = ch->here.v[i].tid, .name = ch->here.v[i].name};
+		put(c, &ev);
+	}
+}
+
+uint64_t collector_resume(struct collector *c, uint64_t from)
+{
+	struct event ev = {.kind = EV_LOST, .cpu = EVENT_ALL_CPUS};
+	struct changes ch = {0};
+
+	c->paused = true;
+	tables_forget(c->tables);
+	look_again(c, &ch);
+	c->paused = false;
+	c->e->ops->arm(c->e);
+	ev.ts = clock_mono_ns();
+	from = from < ev.ts ? from : ev.ts;
+	ev.lost = (struct ev_lost){.cause = LOSS_PAUSED, .span_ns = ev.ts - from};
+	put(c, &ev);
+	tell_changes(c, &ch, ev.ts);
+	(void)find_all(c);
+	tell_found(c);
+	vec_done(&ch.gone);
+	vec_done(&ch.here);
+	map_done(&ch.pids);
+	return ev.ts;
 }
 
 /* ---- records ---- */

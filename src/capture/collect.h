@@ -33,6 +33,11 @@ void collector_settle(struct collector *c);
 void collector_step(struct collector *c, uint64_t ts, const struct ev_mark *mark);
 /* No record from before `until` will come any more. */
 void collector_passed(struct collector *c, uint64_t until);
+/*
+ * Nothing has been recorded since `from`. Finds out what has changed, arms the engine, tells it.
+ * All records from before must have been passed on. Returns the moment from which on it records.
+ */
+uint64_t collector_resume(struct collector *c, uint64_t from);
 /* From then on nothing is recorded. */
 void collector_detached(struct collector *c, uint64_t ts);
 /* Once in a while, and at the end: losses since the last call become events. */

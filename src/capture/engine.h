@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/units.h"
 #include "capture/plan.h"
 #include "ring/source.h"
 #include "wire/probe.h"
@@ -74,6 +75,10 @@ struct engine_ops {
 	void (*losses)(struct engine *e, struct engine_losses *ret);
 	/* Gives up what the step says; false: it has no such thing. May be missing. */
 	bool (*ease)(struct engine *e, enum step step);
+	/* The collector is alive, at this moment. Without it the probes switch themselves off. */
+	void (*beat)(struct engine *e, uint64_t now);
+	/* While armed: have they? arm() lets them go on. Both may be missing. */
+	bool (*blown)(struct engine *e, struct fuse *ret);
 	/* CPU time that the probes have taken, by their own measure. May be missing. */
 	uint64_t (*own_ns)(struct engine *e);
 	/* Losses of one CPU that are not yet told by a PR_LOST record: the moment of the first. */
@@ -94,6 +99,12 @@ struct engine {
 	uint64_t freq_hz;   /* at which it samples; 0: as planned */
 	uint64_t window_ns; /* how late a record may come; 0: as usual */
 };
+
+static inline void engine_beat(struct engine *e)
+{
+	if (e->ops->beat)
+		e->ops->beat(e, clock_mono_ns());
+}
 
 extern const struct engine_ops engine_bpf;
 extern const struct engine_ops engine_ctimer;

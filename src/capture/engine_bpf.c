@@ -35,6 +35,7 @@
 #include "wire/ring.h"
 #include "thaw.skel.h" /* generated; its types are in wire/probe.h */
 
+#define BEAT_NS (100 * NSEC_PER_MSEC)
 #define SIDEBAND_PAGES 128
 #define RINGS_TOTAL (64ull << 20)
 #define RING_MIN (256ull << 10)
@@ -419,9 +420,51 @@ static int bpf_attach(struct engine *e)
 	return 0;
 }
 
+/* Not at every call: the CPUs read the line in which it lies at every switch. */
+static void bpf_beat(struct engine *e, uint64_t now)
+{
+	__u64 *until = &bpf(e)->skel->bss->fuse.alive_until;
+
+	if (now + FUSE_STALE_NS - *until >= BEAT_NS)
+		__atomic_store_n(until, now + FUSE_STALE_NS, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Disarmed, and not by us. A probe that found the fuse blown already says nothing more; should its
+ * word reach us only after it was armed again, what is known is that somebody thought us dead.
+ */
+static bool bpf_blown(struct engine *e, struct fuse *ret)
+{
+	const struct thaw_bpf__bss *bss = bpf(e)->skel->bss;
+
+	if (__atomic_load_n(&bss->armed, __ATOMIC_SEQ_CST))
+		return false;
+	*ret = *(const volatile struct fuse *)&bss->fuse;
+	if (!ret->ts)
+		ret->ts = ret->alive_until - FUSE_STALE_NS;
+	if (ret->reason == FUSE_WHOLE)
+		ret->reason = FUSE_STALE;
+	return true;
+}
+
 static void bpf_arm(struct engine *e)
 {
-	__atomic_store_n(&bpf(e)->skel->bss->armed, 1, __ATOMIC_SEQ_CST);
+	struct thaw_bpf__bss *bss = bpf(e)->skel->bss;
+
+	__atomic_store_n(&bss->fuse.reason, FUSE_WHOLE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&bss->fuse.ts, 0, __ATOMIC_SEQ_CST);
+	bpf_beat(e, clock_mono_ns());
+	__atomic_store_n(&bss->armed, 1, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t bpf_own_ns(struct engine *e)
+{
+	struct bpf_engine *b = bpf(e);
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < b->n_rings; i++)
+		ns += __atomic_load_n(&ring(b, i)->own_ns, __ATOMIC_RELAXED);
+	return ns;
 }
 
 /*
@@ -613,5 +656,8 @@ const struct engine_ops engine_bpf = {
 	.hurry = bpf_hurry,
 	.losses = bpf_losses,
 	.ease = bpf_ease,
+	.beat = bpf_beat,
+	.blown = bpf_blown,
+	.own_ns = bpf_own_ns,
 	.open_loss = bpf_open_loss,
 };

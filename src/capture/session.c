@@ -194,9 +194,47 @@ static void detach(struct session *s)
 	urgent(false);
 }
 
+static uint64_t used_ns(const struct session *s)
+{
+	return machine_own_cpu_ns() - collector_build_ns(s->collector);
+}
+
+/*
+ * The probes have switched themselves off. If that was because we gave no sign of life (SIGSTOP, a
+ * machine that stood still, a disk that did not answer), we do now, and go on. If they are too
+ * slow, they will be so again.
+ */
+static void check_fuse(struct session *s)
+{
+	const struct engine_ops *ops = s->engine->ops;
+	struct watch_news news = {.note = ""};
+	struct fuse fuse;
+	uint64_t now;
+
+	if (!ops->blown || !ops->blown(s->engine, &fuse))
+		return;
+	if (fuse.reason == FUSE_SLOW) {
+		detach(s);
+		news.step = STEP_DETACH;
+		news.cause = STEP_CAUSE_SLOW_PROBE;
+		news.value = fuse.took;
+		news.limit = FUSE_SLOW_NS;
+		tell_step(s, s->detached_ns, &news);
+		return;
+	}
+	order_drain(s->order, collector_record, s->collector);
+	now = collector_resume(s->collector, fuse.ts);
+	watch_resume(s->watch, now, used_ns(s));
+	news.step = STEP_PAUSE;
+	news.cause = STEP_CAUSE_NO_ANSWER;
+	news.value = now - fuse.ts;
+	news.limit = FUSE_STALE_NS;
+	tell_step(s, now, &news);
+}
+
 static void look_after_machine(struct session *s, uint64_t now)
 {
-	uint64_t used = machine_own_cpu_ns() - collector_build_ns(s->collector);
+	uint64_t used = used_ns(s);
 	struct watch_news news;
 
 	while (!s->detached_ns && watch_look(s->watch, now, used, &news)) {
@@ -237,6 +275,7 @@ static bool idle(void *ctx)
 {
 	struct session *s = ctx;
 
+	engine_beat(s->engine);
 	return order_stash(s->order, clock_mono_ns(), STASH_BYTES);
 }
 
@@ -250,8 +289,10 @@ static int run(struct session *s)
 		before = writer_events(s->writer);
 		now = clock_mono_ns();
 		if (!s->detached_ns) {
+			engine_beat(s->engine);
 			order_run(s->order, now, collector_record, s->collector);
 			collector_settle(s->collector);
+			check_fuse(s);
 			look_after_machine(s, now);
 		}
 		collector_passed(s->collector, now - WINDOW_NS);

@@ -410,6 +410,15 @@ size_t tables_walk(struct tables *t, const struct pr_copy *copy, uint64_t *ips, 
 	return n;
 }
 
+void tables_forget(struct tables *t)
+{
+	if (!t)
+		return;
+	reset(t);
+	map_clear(&t->execs);
+	map_clear(&t->dirty);
+}
+
 uint64_t tables_cpu_ns(const struct tables *t)
 {
 	return t ? objects_cpu_ns(t->objects) : 0;

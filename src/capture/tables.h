@@ -55,6 +55,9 @@ void tables_settle(struct tables *t);
 /* CPU time that building tables has taken: once for each object that is met. */
 uint64_t tables_cpu_ns(const struct tables *t);
 
+/* Nobody has looked for a while: what is known of processes may be wrong. */
+void tables_forget(struct tables *t);
+
 struct tables_stats {
 	uint64_t objects, rows, bytes, build_ns;
 	uint64_t copies, copy_bytes; /* stacks that the probes could not walk themselves */

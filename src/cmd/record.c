@@ -48,6 +48,17 @@ static const struct cmd_form form = {
 	.rows = rows,
 };
 
+static const char *what_is_lost(const struct session_result *res)
+{
+	bool away = res->detached && res->command_ran;
+
+	for (size_t i = 0; i < res->n_steps; i++)
+		away |= res->steps[i].mark.step == STEP_PAUSE;
+	if (away)
+		return "some time was not recorded";
+	return res->st.lost ? "some were lost" : "nothing lost";
+}
+
 static void summary(const struct plan *plan, const struct session_result *res)
 {
 	char elapsed[16], events[16], size[16];
@@ -57,8 +68,7 @@ static void summary(const struct plan *plan, const struct session_result *res)
 		res->why[0] ? ": " : "", units_duration(elapsed, sizeof(elapsed), st->elapsed_ns),
 		(unsigned long long)st->threads, st->threads == 1 ? "" : "s",
 		units_count(events, sizeof(events), st->events),
-		units_size(size, sizeof(size), st->bytes), plan->output,
-		st->lost ? "some were lost" : "nothing lost");
+		units_size(size, sizeof(size), st->bytes), plan->output, what_is_lost(res));
 	if (st->lost)
 		fprintf(stderr,
 			"thaw: %llu events were lost: see thaw info %s; a larger --ring-size "

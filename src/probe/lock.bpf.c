@@ -107,8 +107,9 @@ static __always_inline void fill(struct pr_klock *rec, const struct klock_hint *
 	rec->kstack = kstack;
 }
 
-static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct klock_hint *k,
-				   int ret)
+/* The time that it read. */
+static __noinline __u64 emit_klocked(void *ctx, struct ring_head *r, const struct klock_hint *k,
+				     int ret)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	__u64 ts = bpf_ktime_get_ns(), took = ts - k->ts, kstack = 0;
@@ -128,7 +129,7 @@ static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct 
 		fill(rec, k, me->tgid, took, ret, kstack);
 		emit_end(&e);
 	}
-	return 0;
+	return ts;
 }
 
 /* The innermost that matches; those above it were begun on another CPU or never ended. */
@@ -167,13 +168,13 @@ int BPF_PROG(thaw_contention_end, void *lock, int ret)
 	tid = me->pid;
 	if (r->spinning && spin_end(r, (__u64)lock, &spun)) {
 		spun.what = klock_what(me, (__u64)lock, spun.flags, &spun.of);
-		emit_klocked(ctx, r, &spun, ret);
+		fuse_end(r, emit_klocked(ctx, r, &spun, ret));
 		return 0;
 	}
 	k = klock_of(tid);
 	if (k->addr != (__u64)lock || k->tid != tid)
 		return 0;
-	emit_klocked(ctx, r, k, ret);
+	fuse_end(r, emit_klocked(ctx, r, k, ret));
 	k->addr = 0;
 	hint_of(tid)->klock = 0;
 	return 0;

@@ -198,6 +198,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		switched_out(ptid, state, ts);
 	if (!(state & STATE_NEXT_OUT) && ntid)
 		switched_in(r, next, ntid, ts);
+	fuse_end(r, ts);
 	return 0;
 }
 
@@ -287,13 +288,14 @@ static __always_inline int on_waking(void *ctx, struct task_struct *p, const boo
 	ts = bpf_ktime_get_ns();
 	if (off_ts && ts - off_ts >= min_wait_ns) {
 		waking_long(ctx, r, (__u64)how << 32 | wakee, waker, ts);
-		return 0;
+	} else {
+		rec = emit_begin(&e, r, PR_WAKING, PR_WAKING_SHORT, ts);
+		if (rec) {
+			fill_waking(rec, wakee, waker, how);
+			emit_end(&e);
+		}
 	}
-	rec = emit_begin(&e, r, PR_WAKING, PR_WAKING_SHORT, ts);
-	if (rec) {
-		fill_waking(rec, wakee, waker, how);
-		emit_end(&e);
-	}
+	fuse_end(r, ts);
 	return 0;
 }
 
@@ -336,6 +338,7 @@ static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool k
 		rec->ustack = ustack;
 		emit_end(&e);
 	}
+	fuse_end(r, ts);
 	return 0;
 }
 

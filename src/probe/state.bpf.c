@@ -18,6 +18,7 @@ const volatile bool user_stacks = true;
 const volatile bool user_reads = true;
 
 __u32 armed = 0;
+struct fuse fuse;
 __u32 epoch = 0;
 __u32 no_wait_stacks = 0;
 __u64 tid_bits[TID_WORDS];

@@ -45,6 +45,7 @@ static __always_inline void emit_task(__u32 kind, struct task_struct *t, __u32 o
 	rec->vtid = kind == PR_FORK ? own_tid(t) : 0;
 	bpf_probe_read_kernel(rec->comm, sizeof(rec->comm), t->comm);
 	emit_end(&e);
+	fuse_end(r, ts);
 }
 
 static __always_inline bool in_cgroup(struct cgroup *c)

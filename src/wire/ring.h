@@ -56,6 +56,8 @@ struct ring_head {
 	__u64 preempt_addr;
 	__u64 no_klock; /* contended kernel locks for which there was no slot */
 	__u64 klocks;	/* of those recorded: every so many gets a stack */
+	__u64 own_ns;	/* time of the probes, from the runs that were timed */
+	__u64 slow_row; /* of those, the last so many took too long */
 	__u64 spinning; /* how many of the slots are in use */
 	struct ring_spin {
 		__u64 addr; /* of the lock that this CPU spins for; 0: free */

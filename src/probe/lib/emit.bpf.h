@@ -6,6 +6,7 @@
 #ifndef THAW_PROBE_EMIT_H
 #define THAW_PROBE_EMIT_H
 
+#include "probe/lib/fuse.bpf.h"
 #include "probe/lib/state.bpf.h"
 
 static __always_inline struct ring_head *ring_mine(void)

@@ -30,6 +30,7 @@ extern const volatile bool user_reads; /* off: no program reads user memory by i
 
 /* Every program reads this first. */
 extern __u32 armed;
+extern struct fuse fuse;
 /* Set by the collector when stacks of waits cost too much. Read only where one would be taken. */
 extern __u32 no_wait_stacks;
 /* Part of every stack's id: the collector changes it to have all stacks sent again. */

@@ -311,7 +311,7 @@ struct changes {
 	struct map pids; /* of those that are here */
 };
 
-static void look_again(struct collector *c, struct changes *ch)
+static void find_changes(struct collector *c, struct changes *ch)
 {
 	struct thread_facts facts;
 	struct map_slot *slot;
@@ -361,7 +361,7 @@ uint64_t collector_resume(struct collector *c, uint64_t from)
 
 	c->paused = true;
 	tables_forget(c->tables);
-	look_again(c, &ch);
+	find_changes(c, &ch);
 	c->paused = false;
 	c->e->ops->arm(c->e);
 	ev.ts = clock_mono_ns();

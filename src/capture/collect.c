@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/map.h"
@@ -16,6 +18,7 @@
 #include "base/vec.h"
 #include "capture/cgroup.h"
 #include "capture/klocks.h"
+#include "capture/perf_stream.h"
 #include "capture/places.h"
 #include "capture/procfs.h"
 #include "capture/procs.h"
@@ -23,6 +26,7 @@
 #include "capture/stacks.h"
 #include "wire/loss.h"
 #include "wire/probe.h"
+#include "wire/unseen.h"
 
 #define STACKS_BUDGET (8u << 20) /* of this generation of stacks, and as much of the last */
 #define STRANGERS_MAX 65536
@@ -33,6 +37,7 @@ struct step_told {
 	struct ev_mark mark;
 	char note[200];
 };
+#define GHOSTS_NS (200 * NSEC_PER_MSEC) /* all records of the beginning have come by then */
 
 struct collector {
 	const struct plan *plan;
@@ -50,14 +55,26 @@ struct collector {
 	VEC(struct step_told) steps; /* that are not yet told: earlier records may still come */
 	uint64_t detached_ns;
 	bool paused; /* no record is on its way */
+	struct perf_stream *stream; /* of the perf engine */
+	struct perf_record perf;    /* the one at hand */
+	uint64_t damaged;	    /* perf records that are none */
+	struct map threads;	    /* tid -> pid, of those that we look at */
+	struct map born;	    /* found after arming: their FORK may be on the way */
+	struct map strangers;	    /* tids of wakers that we do not look at, but have named */
+	VEC(struct thread_facts) found;
+	bool armed;
+	uint64_t begin_ts;
+	VEC(uint32_t) ghosts; /* had ended when the recording began, seen or not */
 	uint64_t last_ts;
 	uint64_t seen;
 	uint64_t lost;
 	struct engine_losses told;
-	uint64_t told_gone, told_late;
+	uint64_t told_gone, told_late, told_damaged, told_throttled;
 };
 
 static bool look_again(void *ctx, uint32_t pid);
+static void on_probe(void *collector, const struct record *rec);
+static uint64_t on_copy(void *collector, const struct pr_copy *copy);
 
 struct collector *collector_new(const struct plan *plan, struct engine *e, struct writer *w)
 {
@@ -73,6 +90,11 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	c->runs = runs_new();
 	if (e->self_told)
 		tables_set_miss(c->tables, look_again, c);
+	if (e->perf) {
+		static const struct perf_stream_ops ops = {.probe = on_probe, .walk = on_copy};
+
+		c->stream = perf_stream_new(e->perf, &ops, c);
+	}
 	return c;
 }
 
@@ -88,13 +110,16 @@ void collector_free(struct collector *c)
 	stacks_free(c->stacks);
 	tables_free(c->tables);
 	places_free(c->places);
+	perf_stream_free(c->stream);
 	procs_free(c->procs);
+	map_done(&c->born);
 	map_done(&c->threads);
 	map_done(&c->strangers);
 	map_done(&c->refreshed);
 	runs_free(c->runs);
 	vec_done(&c->found);
 	vec_done(&c->steps);
+	vec_done(&c->ghosts);
 	free(c);
 }
 
@@ -176,8 +201,14 @@ static void find_one(void *ctx, uint32_t pid, uint32_t tid)
 		return;
 	if (procfs_thread(pid, tid, &facts) || (facts.state & (STATE_ZOMBIE | STATE_DEAD)))
 		return;
-	if (c->plan->scope != SCOPE_SYSTEM)
+	if (c->plan->scope != SCOPE_SYSTEM) {
 		c->e->ops->watch(c->e, tid, true);
+		/* It may be gone by now, and the engine be told so. */
+		if (!c->e->ops->watched(c->e, tid))
+			return;
+	}
+	if (c->armed && c->stream)
+		map_put(&c->born, tid, NULL);
 	thread_add(c, tid, pid);
 	vec_push(&c->found, facts);
 }
@@ -273,6 +304,26 @@ static void tell_thread(struct collector *c, const struct thread_facts *t)
 	writer_event(c->w, &ev);
 }
 
+static void tell_unseen(struct collector *c)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} rows[] = {
+#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, name},
+#include "wire/unseen.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (c->e->unseen & rows[i].bit)
+			writer_meta(c->w, "unseen", rows[i].name);
+}
+
+static bool is_gone(const struct thread_facts *t)
+{
+	return syscall(SYS_tgkill, t->pid, t->tid, 0) && errno == ESRCH;
+}
+
 /* Threads that were found, and the code that their processes map. */
 static void tell_found(struct collector *c)
 {
@@ -283,6 +334,8 @@ static void tell_found(struct collector *c)
 		bool fresh;
 
 		engine_beat(c->e);
+		if (c->stream && is_gone(t))
+			vec_push(&c->ghosts, t->tid);
 		tell_thread(c, t);
 		map_put(&loaded, t->pid, &fresh);
 		if (fresh && !t->kernel)
@@ -298,6 +351,11 @@ void collector_begin(struct collector *c, uint64_t ts)
 
 	put(c, &ev);
 	writer_meta(c->w, "kernel_locks", c->e->kernel_locks ? "yes" : "no");
+	tell_unseen(c);
+	if (c->stream)
+		perf_stream_begin(c->stream, ts);
+	c->armed = true;
+	c->begin_ts = ts;
 	/* Born between the first look and arming; gone ones are no error now. */
 	(void)find_all(c);
 	tell_found(c);
@@ -516,6 +574,9 @@ static void on_wait(struct collector *c, const struct record *rec)
 
 static void on_fork(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
 {
+	/* Found by itself before its record came. */
+	if (map_del(&c->born, r->tid) && map_get(&c->threads, r->tid))
+		return;
 	procs_fork(c->procs, r->pid, r->code);
 	if (r->tid == r->pid)
 		tables_fork(c->tables, r->pid);
@@ -695,17 +756,23 @@ static void on_lost_span(struct collector *c, const struct record *rec)
 	put(c, &ev);
 }
 
-static void on_copy(struct collector *c, const struct pr_copy *copy)
+/* Without an id of its own, a copy is known by what the walk finds. */
+static uint64_t on_copy(void *collector, const struct pr_copy *copy)
 {
 	uint64_t ips[PR_FRAMES_MAX], id = copy->id;
+	struct collector *c = collector;
 	enum unwind_stop stop;
 	size_t n = tables_walk(c->tables, copy, ips, PR_FRAMES_MAX, &stop);
 
+	if (!id)
+		id = (map_hash_bytes(ips, n * sizeof(ips[0])) ^ map_mix(stop)) | 1;
 	stacks_add(c->stacks, id, ips, n, stop);
+	return id;
 }
 
-static void on_probe(struct collector *c, const struct record *rec)
+static void on_probe(void *collector, const struct record *rec)
 {
+	struct collector *c = collector;
 	const struct pr_hdr *h = rec->data;
 	const struct pr_stack *stack = rec->data;
 	const struct pr_run *run = rec->data;
@@ -739,7 +806,7 @@ static void on_probe(struct collector *c, const struct record *rec)
 			   stack->stop);
 		break;
 	case PR_COPY:
-		on_copy(c, rec->data);
+		(void)on_copy(c, rec->data);
 		break;
 	case PR_LOST:
 		on_lost_span(c, rec);
@@ -757,38 +824,19 @@ static void on_probe(struct collector *c, const struct record *rec)
 
 /* ---- the side-band ---- */
 
-struct perf_mmap2 {
-	struct perf_event_header h;
-	uint32_t pid, tid;
-	uint64_t addr, len, pgoff;
-	union {
-		struct {
-			uint32_t maj, min;
-			uint64_t ino, ino_generation;
-		};
-		struct {
-			uint8_t build_id_size, pad[3];
-			uint8_t build_id[20];
-		};
-	};
-	uint32_t prot, flags;
-	char filename[];
-};
-
-static void on_mmap(struct collector *c, const struct record *rec)
+static void on_mmap(struct collector *c, const struct perf_mmap2 *r, uint64_t ts)
 {
-	const struct perf_mmap2 *r = rec->data;
-	struct mapping m = {
-		.start = r->addr, .len = r->len, .pgoff = r->pgoff, .path = r->filename};
+	struct mapping m = {.start = r->addr,
+			    .len = r->len,
+			    .pgoff = r->pgoff,
+			    .path = r->path,
+			    .build_id = r->build_id,
+			    .build_id_len = r->build_id_len};
 
 	if (!procs_known(c->procs, r->pid))
 		return;
-	if (r->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		m.build_id = r->build_id;
-		m.build_id_len = r->build_id_size <= 20 ? r->build_id_size : 0;
-	}
-	if (rec->ts > c->last_ts)
-		c->last_ts = rec->ts;
+	if (ts > c->last_ts)
+		c->last_ts = ts;
 	tell_map(c, r->pid, &m, procs_map(c->procs, r->pid, &m));
 	tables_mapped(c->tables, r->pid);
 }
@@ -805,23 +853,23 @@ static void on_stranger_exit(struct collector *c, uint32_t pid, uint32_t tid)
 
 static void on_perf(struct collector *c, const struct record *rec)
 {
-	const struct perf_event_header *h = rec->data;
-	const struct {
-		struct perf_event_header h;
-		uint32_t pid, tid;
-	} *comm = rec->data;
-	const struct {
-		struct perf_event_header h;
-		uint32_t pid, ppid, tid, ptid;
-	} *task = rec->data;
+	struct perf_record *r = &c->perf;
 
-	if (h->type == PERF_RECORD_EXIT)
-		on_stranger_exit(c, task->pid, task->tid);
-	else if (h->type == PERF_RECORD_MMAP2)
-		on_mmap(c, rec);
-	else if (h->type == PERF_RECORD_COMM && (h->misc & PERF_RECORD_MISC_COMM_EXEC) &&
-		 procs_known(c->procs, comm->pid))
-		procs_exec(c->procs, comm->pid);
+	if (perf_record_parse(c->e->perf_samples, rec->data, rec->len, r)) {
+		c->damaged++;
+		return;
+	}
+	r->ts = rec->ts;
+	if (c->stream && !perf_stream_begun(c->stream, r->ts))
+		return;
+	if (r->type == PERF_RECORD_EXIT && !c->stream)
+		on_stranger_exit(c, r->task.pid, r->task.tid);
+	else if (r->type == PERF_RECORD_MMAP2)
+		on_mmap(c, &r->mmap, r->ts);
+	else if (r->type == PERF_RECORD_COMM && r->comm.exec && procs_known(c->procs, r->comm.pid))
+		procs_exec(c->procs, r->comm.pid);
+	if (c->stream)
+		perf_stream_record(c->stream, r, rec->cpu);
 }
 
 void collector_record(void *collector, const struct record *rec)
@@ -832,8 +880,19 @@ void collector_record(void *collector, const struct record *rec)
 		on_perf(collector, rec);
 }
 
+/* Who ended before there was anybody to tell would seem to live for ever. */
+static void lay_ghosts(struct collector *c)
+{
+	for (size_t i = 0; i < c->ghosts.n; i++)
+		if (map_get(&c->threads, c->ghosts.v[i]))
+			leave_one(c, c->ghosts.v[i]);
+	vec_done(&c->ghosts);
+}
+
 void collector_settle(struct collector *c)
 {
+	if (c->ghosts.n && clock_mono_ns() > c->begin_ts + GHOSTS_NS)
+		lay_ghosts(c);
 	tables_settle(c->tables);
 }
 
@@ -858,7 +917,8 @@ static void tell_loss(struct collector *c, uint32_t cause, uint32_t kind, uint64
 		return;
 	*told = now;
 	writer_event(c->w, &ev);
-	if (cause != LOSS_HINT && cause != LOSS_STACK_READ && cause != LOSS_STACK_GONE)
+	if (cause != LOSS_HINT && cause != LOSS_STACK_READ && cause != LOSS_STACK_GONE &&
+	    cause != LOSS_WAIT_STACK)
 		c->lost += ev.lost.count;
 }
 
@@ -872,11 +932,17 @@ void collector_losses(struct collector *c, uint64_t late)
 		if (event_of[k])
 			tell_loss(c, LOSS_RING_FULL, event_of[k], now.by_kind[k],
 				  &c->told.by_kind[k]);
+	tell_loss(c, LOSS_RING_FULL, 0, now.records, &c->told.records);
+	tell_loss(c, LOSS_UNREADABLE, 0, c->damaged, &c->told_damaged);
+	if (c->stream)
+		tell_loss(c, LOSS_THROTTLED, EV_SAMPLE, perf_stream_throttled(c->stream),
+			  &c->told_throttled);
 	tell_loss(c, LOSS_SIDEBAND, 0, now.sideband, &c->told.sideband);
 	tell_loss(c, LOSS_RECURSION, 0, now.recursion, &c->told.recursion);
 	tell_loss(c, LOSS_HINT, 0, now.no_hint, &c->told.no_hint);
 	tell_loss(c, LOSS_KLOCK, 0, now.no_klock, &c->told.no_klock);
 	tell_loss(c, LOSS_STACK_READ, 0, now.no_stack, &c->told.no_stack);
+	tell_loss(c, LOSS_WAIT_STACK, 0, now.no_wait_stack, &c->told.no_wait_stack);
 	tell_loss(c, LOSS_STACK_GONE, 0, stacks_gone(c->stacks), &c->told_gone);
 	tell_loss(c, LOSS_LATE, 0, late, &c->told_late);
 	tell_loss(c, LOSS_BLOCKED, EV_SAMPLE, now.blocked, &c->told.blocked);

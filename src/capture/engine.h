@@ -19,6 +19,7 @@
 #include "wire/unwind.h"
 
 struct engine;
+struct perf_setup;
 
 /* What did not get recorded, since the beginning. Indices of by_kind: enum pr_kind. */
 struct engine_losses {
@@ -31,9 +32,14 @@ struct engine_losses {
 	uint64_t blocked;
 	uint64_t no_timer;
 	uint64_t unfinished;
+	uint64_t no_wait_stack; /* there was no room for it */
+	uint64_t records;	/* of a perf buffer: which ones is not known */
 };
 
-/* Where the probes look for unwind tables: see wire/probe.h. The counts are powers of two. */
+/*
+ * Where the probes look for unwind tables: see wire/probe.h. The counts are powers of two. Without
+ * procs (and mappings and spaces) nobody walks but the collector.
+ */
 struct unwind_arrays {
 	struct unwind_row *rows;
 	uint32_t *blocks;
@@ -68,7 +74,7 @@ struct engine_ops {
 	bool (*unwind_arrays)(struct engine *e, struct unwind_arrays *ret);
 	/* The CPU whose runqueue has its lock at this address, or -1. May be missing. */
 	int (*runqueue)(struct engine *e, uint64_t lock);
-	/* From now on every stack is sent again before it is referred to. */
+	/* From now on every stack is sent again before it is referred to. May be missing. */
 	void (*forget_stacks)(struct engine *e);
 	/* Has a ring filled by more than a quarter since the last look? Then drain at once. */
 	bool (*hurry)(struct engine *e);
@@ -81,7 +87,7 @@ struct engine_ops {
 	bool (*blown)(struct engine *e, struct fuse *ret);
 	/* CPU time that the probes have taken, by their own measure. May be missing. */
 	uint64_t (*own_ns)(struct engine *e);
-	/* Losses of one CPU that are not yet told by a PR_LOST record: the moment of the first. */
+	/* Losses of one CPU that are not yet told by a record: the moment of the first, or 0. */
 	uint64_t (*open_loss)(struct engine *e, size_t source);
 };
 
@@ -89,7 +95,6 @@ struct engine {
 	const struct engine_ops *ops;
 	struct source **sources;
 	size_t n_sources;
-	bool kernel_locks; /* the kernel tells of contention */
 	/*
 	 * Programs record themselves, and only what they do: mappings made later and the end of who
 	 * was killed are found in /proc, and sleeping is not seen.
@@ -98,6 +103,11 @@ struct engine {
 	char *const *env;   /* "NAME=value" for the command, NULL last; NULL: nothing */
 	uint64_t freq_hz;   /* at which it samples; 0: as planned */
 	uint64_t window_ns; /* how late a record may come; 0: as usual */
+	bool kernel_locks;	 /* the kernel tells of contention */
+	uint32_t unseen;	 /* enum unseen */
+	uint64_t poll_ns;	 /* its buffers have to be looked at that often; 0: no matter */
+	uint64_t perf_samples;	 /* the sample_type of its RECORD_PERF records */
+	struct perf_setup *perf; /* they are all that there is (perf_stream.h); else NULL */
 };
 
 static inline void engine_beat(struct engine *e)
@@ -108,6 +118,7 @@ static inline void engine_beat(struct engine *e)
 
 extern const struct engine_ops engine_bpf;
 extern const struct engine_ops engine_ctimer;
+extern const struct engine_ops engine_perf;
 
 /*
  * The engine that the plan asks for, or the first that the guard allows and that can do it;

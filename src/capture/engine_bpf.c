@@ -37,6 +37,7 @@
 
 #define BEAT_NS (100 * NSEC_PER_MSEC)
 #define SIDEBAND_PAGES 128
+#define SIDEBAND_SAMPLES (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 #define RINGS_TOTAL (64ull << 20)
 #define RING_MIN (256ull << 10)
 #define RING_MAX (8ull << 20)
@@ -291,7 +292,7 @@ static int open_sideband(struct bpf_engine *b, int cpu, struct source **ret)
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_type = SIDEBAND_SAMPLES,
 		.disabled = 1,
 		.mmap = 1,
 		.mmap2 = 1,
@@ -308,7 +309,12 @@ static int open_sideband(struct bpf_engine *b, int cpu, struct source **ret)
 	if (fd < 0)
 		return err_set(-errno, "opening the side-band of CPU %d: %s", cpu, strerror(errno));
 	vec_push(&b->sidebands, fd);
-	return source_perf_open(fd, SIDEBAND_PAGES, (uint16_t)cpu, ret);
+	return source_perf_open(fd,
+				&(struct source_perf_opts){.pages = SIDEBAND_PAGES,
+							   .pages_min = SIDEBAND_PAGES,
+							   .sample_type = SIDEBAND_SAMPLES,
+							   .cpu = (uint16_t)cpu},
+				ret);
 }
 
 static int open_sources(struct bpf_engine *b)
@@ -364,6 +370,7 @@ static int bpf_open(const struct plan *plan, struct engine **ret)
 	int rc;
 
 	b->base.ops = &engine_bpf;
+	b->base.perf_samples = SIDEBAND_SAMPLES;
 	b->freq_hz = plan->freq_hz;
 	b->slow_close = !verdict_allows(&plan->guard->verdict, MECHANISM_CLOCK_CLOSE);
 	libbpf_set_print(on_libbpf);

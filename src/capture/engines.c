@@ -10,6 +10,7 @@
 
 static const struct engine_ops *const engines[] = {
 	&engine_bpf,
+	&engine_perf,
 	&engine_ctimer,
 };
 

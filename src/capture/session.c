@@ -266,6 +266,8 @@ static void snooze(struct session *s, uint64_t *poll_ns, uint64_t events)
 		*poll_ns = POLL_MIN_NS;
 	if (*poll_ns > POLL_MAX_NS)
 		*poll_ns = POLL_MAX_NS;
+	if (s->engine->poll_ns && *poll_ns > s->engine->poll_ns)
+		*poll_ns = s->engine->poll_ns;
 	t = (struct timespec){.tv_nsec = (long)*poll_ns};
 	nanosleep(&t, NULL);
 }

@@ -59,7 +59,8 @@ void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n, en
 		generation_done(&s->before);
 		s->before = s->now;
 		s->now = (struct generation){0};
-		s->engine->ops->forget_stacks(s->engine);
+		if (s->engine->ops->forget_stacks)
+			s->engine->ops->forget_stacks(s->engine);
 	}
 	slot = map_put(&s->now.by_id, id, &fresh);
 	if (!fresh)

@@ -16,7 +16,8 @@
  */
 #define REST_NS NSEC_PER_SEC
 #define IDLE_NS (2 * NSEC_PER_MSEC)
-#define CLASSES 13 /* spaces hold 1 << class mappings */
+#define STACK_MAX (64u << 20) /* what is further from the stack pointer is not on this stack */
+#define CLASSES 13	      /* spaces hold 1 << class mappings */
 
 struct freed {
 	uint32_t space;
@@ -125,7 +126,8 @@ static void reset(struct tables *t)
 {
 	for (uint32_t i = 0; i < t->a.n_procs; i++)
 		__atomic_store_n(&t->a.procs[i].space, 0, __ATOMIC_RELEASE);
-	usleep(2000);
+	if (t->a.n_procs)
+		usleep(2000);
 	objects_reset(t->objects);
 	map_clear(&t->versions);
 	memset(t->slots, 0, sizeof(t->slots));
@@ -217,6 +219,8 @@ static void publish(struct tables *t, uint32_t pid, uint32_t execs)
 	proc_word old;
 	bool fresh;
 
+	if (!t->a.n_procs)
+		return;
 	f.room = procs_ranges(t->procs, pid, NULL, NULL);
 	if (f.room > SPACE_MAPPINGS_MAX) {
 		space = SPACE_NONE;
@@ -249,7 +253,7 @@ static bool published(struct tables *t, uint32_t pid)
 {
 	uint64_t *v = map_get(&t->versions, pid);
 
-	return v && __atomic_load_n(&proc_of(t, pid)->space, __ATOMIC_RELAXED) &&
+	return v && t->a.n_procs && __atomic_load_n(&proc_of(t, pid)->space, __ATOMIC_RELAXED) &&
 	       *v == state_of(t, procs_version(t->procs, pid), (uint32_t)(*v >> 32));
 }
 
@@ -258,7 +262,7 @@ void tables_fork(struct tables *t, uint32_t pid)
 	struct unwind_proc *p;
 	uint32_t space;
 
-	if (!t)
+	if (!t || !t->a.n_procs)
 		return;
 	/* The probe has given it its parent's space; if that is gone by now, it must ask. */
 	p = proc_of(t, pid);
@@ -276,7 +280,7 @@ void tables_fork(struct tables *t, uint32_t pid)
 
 void tables_exec(struct tables *t, uint32_t pid, uint32_t execs)
 {
-	if (!t)
+	if (!t || !t->a.n_procs)
 		return;
 	*map_put(&t->execs, pid, NULL) = execs;
 	map_del(&t->versions, pid);
@@ -285,7 +289,7 @@ void tables_exec(struct tables *t, uint32_t pid, uint32_t execs)
 
 void tables_exit(struct tables *t, uint32_t pid)
 {
-	if (!t)
+	if (!t || !t->a.n_procs)
 		return;
 	space_put(t, __atomic_exchange_n(&proc_of(t, pid)->space, 0, __ATOMIC_SEQ_CST));
 	map_del(&t->execs, pid);
@@ -295,7 +299,7 @@ void tables_exit(struct tables *t, uint32_t pid)
 
 void tables_mapped(struct tables *t, uint32_t pid)
 {
-	if (t)
+	if (t && t->a.n_procs)
 		map_put(&t->dirty, pid, NULL);
 }
 
@@ -324,6 +328,7 @@ struct copy_walk {
 	struct tables *t;
 	const struct pr_copy *copy;
 	bool late; /* a table was not ready in time */
+	bool cut;  /* something behind the end of the copy was asked for */
 };
 
 /* The record itself does not outlive an idle call. */
@@ -375,9 +380,15 @@ static struct unwind_place find(void *ctx, uint64_t pc)
 
 static int read_word(void *ctx, uint64_t addr, uint64_t *ret)
 {
-	const struct pr_copy *copy = ((const struct copy_walk *)ctx)->copy;
+	struct copy_walk *w = ctx;
+	const struct pr_copy *copy = w->copy;
 	uint64_t at = addr - (copy->sp & -(uint64_t)COPY_CHUNK);
+	uint64_t len = PR_LEN(copy->h.hdr) - PR_COPY_HEAD;
 
+	if (at >= len || len - at < sizeof(*ret)) {
+		w->cut |= at < STACK_MAX;
+		return -1;
+	}
 	if (addr & 7 || at >= COPY_MAX || !(copy->have >> at / COPY_CHUNK & 1))
 		return -1;
 	memcpy(ret, copy->stack + at, sizeof(*ret));
@@ -405,6 +416,8 @@ size_t tables_walk(struct tables *t, const struct pr_copy *copy, uint64_t *ips, 
 	n = unwind_walk(&ops, &w, regs, ips, max, ret_stop);
 	if (w.late && *ret_stop == UNWIND_STOP_NO_TABLE)
 		*ret_stop = UNWIND_STOP_NOT_READY;
+	if (w.cut && (*ret_stop == UNWIND_STOP_READ || *ret_stop == UNWIND_STOP_FP_END))
+		*ret_stop = UNWIND_STOP_COPY_END;
 	if (!published(t, w.copy->pid))
 		publish(t, w.copy->pid, w.copy->execs);
 	return n;

@@ -18,6 +18,7 @@
 
 enum { DETAILS = 3 };
 #define UNSET UINT64_MAX
+#define LOCKS_ENGINE "bpf" /* the others do not see locks */
 
 struct locks_args {
 	struct recording_opts rec;
@@ -229,8 +230,12 @@ static int run_recording(struct locks_args *a, char **command, const struct lock
 	int fd = -1, rc;
 
 	rc = recording_plan(&a->rec, command, a->keep, &rec);
+	if (!rc && rec.plan.engine && strcmp(rec.plan.engine, LOCKS_ENGINE))
+		rc = err_set(-EINVAL, "the %s engine does not see locks; %s does", rec.plan.engine,
+			     LOCKS_ENGINE);
 	if (rc)
 		return cmd_usage_error("locks");
+	rec.plan.engine = LOCKS_ENGINE;
 	if (!a->keep && temporary(path, sizeof(path), &fd)) {
 		recording_done(&rec);
 		return cmd_fail("locks");

@@ -274,13 +274,14 @@ static struct verdict futex_without_words(struct classify *c, uint32_t ustack, e
 	return because(REASON_FUTEX, by);
 }
 
-static struct verdict kernel_thread(const struct wait_row *r, const struct kstack_says *k)
+static struct verdict kernel_thread(const struct classify *c, const struct wait_row *r,
+				    const struct kstack_says *k)
 {
 	if (r->state & STATE_NOLOAD)
 		return because(REASON_IDLE, EVIDENCE_STATE);
 	if (k->main_loop && !(r->state & STATE_UNINTERRUPTIBLE))
 		return because(REASON_IDLE, EVIDENCE_KSTACK);
-	if (!k->known && (r->state & STATE_INTERRUPTIBLE))
+	if (!k->known && (r->state & STATE_INTERRUPTIBLE) && !c->no_states)
 		return because(REASON_IDLE, EVIDENCE_STATE);
 	return because(REASON_UNKNOWN, EVIDENCE_NONE);
 }
@@ -322,7 +323,7 @@ static struct verdict decide(struct classify *c, struct wait_row *r, const struc
 	}
 	if (r->state & STATE_IOWAIT)
 		return because(REASON_DISK, EVIDENCE_STATE);
-	return kernel ? kernel_thread(r, &k) : because(REASON_UNKNOWN, EVIDENCE_NONE);
+	return kernel ? kernel_thread(c, r, &k) : because(REASON_UNKNOWN, EVIDENCE_NONE);
 }
 
 void classify_row(struct classify *c, struct wait_row *r, const struct lock *lock)

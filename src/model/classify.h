@@ -31,6 +31,7 @@ struct ustack_says {
 
 struct classify {
 	struct names *names;
+	bool no_states;		 /* the engine does not see them: they are no evidence */
 	VEC(uint16_t) functions; /* by number: 0 not looked at */
 	VEC(struct kstack_says) kstacks;
 	VEC(struct ustack_says) ustacks;

@@ -156,6 +156,7 @@ void locks_decide(struct model *m)
 
 void model_decide(struct model *m)
 {
+	m->classify.no_states = m->facts.unseen & UNSEEN_STATES;
 	locks_decide(m);
 	for (size_t i = 0; i < m->tally.waits.n; i++) {
 		struct wait_row *r = &m->tally.waits.v[i];

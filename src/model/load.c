@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "store/reader.h"
+#include "wire/unseen.h"
 
 static size_t source_stack(void *arg, uint32_t index, const struct frame **ret)
 {
@@ -65,6 +66,26 @@ static uint64_t sample_ns(const struct reader *r)
 	return engine && !strcmp(engine, "ctimer") ? NSEC_PER_SEC / (hz ? hz : 1) : 0;
 }
 
+/* What a later version's engine does not see is not known here either. */
+static uint32_t take_unseen(const struct reader *r)
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} rows[] = {
+#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, name},
+#include "wire/unseen.def"
+	};
+	uint32_t unseen = 0;
+	const char *name;
+
+	for (size_t i = 0; (name = reader_meta(r, "unseen", i)); i++)
+		for (size_t k = 0; k < ARRAY_LEN(rows); k++)
+			if (!strcmp(rows[k].name, name))
+				unseen |= rows[k].bit;
+	return unseen;
+}
+
 static void take_facts(struct facts *f, const struct reader *r, const char *path)
 {
 	const struct reader_info *info = reader_info(r);
@@ -81,6 +102,7 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	scope = reader_meta(r, "scope", 0);
 	kernel_locks = reader_meta(r, "kernel_locks", 0);
 	f->no_kernel_locks = !kernel_locks || !strcmp(kernel_locks, "no");
+	f->unseen = take_unseen(r);
 	f->whole_machine = scope && !strcmp(scope, "system");
 	f->has_switches = !sample_ns(r);
 	f->cpus = number(r, "cpus");

@@ -19,6 +19,7 @@
 #include "model/tally.h"
 #include "model/timeline.h"
 #include "wire/loss.h"
+#include "wire/unseen.h"
 #include "wire/unwind.h"
 
 struct model_opts {
@@ -45,6 +46,7 @@ struct facts {
 	bool has_switches;    /* the engine records them; otherwise only samples tell of time */
 	char *not_followed;   /* programs that could not be, "2 (a, b)"; "" if none */
 	bool no_kernel_locks; /* the kernel has no record of contention, or it was not asked */
+	uint32_t unseen;      /* enum unseen: what the engine cannot tell */
 	bool whole_machine;   /* all threads were looked at: what a CPU did is known */
 	char *damage;	      /* in words; "" if none */
 	struct guarded guard;

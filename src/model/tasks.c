@@ -41,9 +41,11 @@ void task_thread(struct timeline *t, const struct ev_thread *e, uint64_t ts)
 
 void task_fork(struct timeline *t, uint32_t cpu, const struct ev_fork *e, uint64_t ts)
 {
-	struct thread *th = life_alive(t, e->tid);
+	struct thread *th = life_alive(t, e->tid), *parent = life_alive(t, e->parent);
+	/* Not every engine tells the name; it is the parent's. */
+	const char *name = (e->name && *e->name) || !parent ? e->name : parent->name;
 
-	cpu_hints(t, life_alive(t, e->parent), cpu, ts);
+	cpu_hints(t, parent, cpu, ts);
 	if (!e->tid)
 		return;
 	if (th && th->introduced) {
@@ -52,7 +54,7 @@ void task_fork(struct timeline *t, uint32_t cpu, const struct ev_fork *e, uint64
 	}
 	if (!th)
 		th = life_make(t, e->tid, ts, INTERVAL_RUNNABLE);
-	introduce(th, e->pid, e->name);
+	introduce(th, e->pid, name);
 	th->parent = e->parent;
 }
 

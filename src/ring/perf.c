@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A perf mmap buffer as a source. It carries the side-band (mappings, exec), a few records a
- * second, so each record is copied out at once: that also undoes the wrap at the buffer's end.
+ * A perf mmap buffer as a source. What is in it is copied out at each pull, as one block: that
+ * undoes the wrap at the buffer's end, and gives the kernel its room back at once. A block goes
+ * when its last record is released.
+ *
+ * Where threads are looked at, a switch makes two records: the one who leaves, and a little later
+ * the one who comes, if both are looked at. The scheduler sees one moment, and so do we: that of
+ * the first.
  */
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -11,94 +16,137 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "ring/perf_record.h"
 #include "ring/source.h"
+
+#define SWITCH_NS 5000 /* the two records of a switch are not further apart */
+
+struct block {
+	void *bytes;
+	uint64_t end; /* position after its last record */
+};
 
 struct perf_source {
 	struct source base;
 	int fd;
+	uint64_t sample_type;
 	struct perf_event_mmap_page *meta;
 	const uint8_t *data;
 	size_t map_len;
 	uint64_t size;
 	uint64_t lost;
+	uint64_t last_ts;
+	uint64_t left_ts; /* the last record told that somebody left, then; else 0 */
+	bool quiet;
 	uint64_t next_pos;
-	VEC(void *) held; /* copies, oldest first */
-	uint64_t held_pos;
+	VEC(struct block) held; /* oldest first */
 };
 
-static void copy_out(const struct perf_source *p, uint64_t pos, void *out, size_t n)
+static uint8_t *copy_out(const struct perf_source *p, uint64_t pos, size_t n)
 {
 	size_t at = pos & (p->size - 1), first = n < p->size - at ? n : p->size - at;
+	uint8_t *out = mem_alloc(n);
 
 	memcpy(out, p->data + at, first);
-	memcpy((uint8_t *)out + first, p->data, n - first);
+	memcpy(out + first, p->data, n - first);
+	return out;
 }
 
-/* sample_id_all appends { pid, tid; time; cpu, res } to every record that is not a sample. */
-static uint64_t trailer_time(const struct perf_event_header *h)
+static void count_lost(struct perf_source *p, const void *data, size_t len)
 {
-	uint64_t ts;
+	struct perf_record r;
 
-	memcpy(&ts, (const uint8_t *)h + h->size - 16, sizeof(ts));
-	return ts;
+	if (!perf_record_parse(p->sample_type, data, len, &r))
+		p->lost += r.lost;
+}
+
+/* When a record's event happened: see above. */
+static uint64_t moment(struct perf_source *p, const struct perf_event_header *h, uint64_t ts)
+{
+	bool switched = h->type == PERF_RECORD_SWITCH;
+	bool out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	uint64_t left = p->left_ts;
+
+	p->left_ts = switched && out ? ts : 0;
+	return switched && !out && left && ts > left && ts - left < SWITCH_NS ? left : ts;
+}
+
+/* The records of n bytes; what is no record, and all behind it, is lost. */
+static void cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_vec *out)
+{
+	size_t at = 0;
+
+	while (n - at >= sizeof(struct perf_event_header)) {
+		struct perf_event_header h;
+		uint64_t ts;
+
+		memcpy(&h, bytes + at, sizeof(h));
+		if (h.size < sizeof(h) || h.size > n - at || h.size % 8)
+			break;
+		ts = perf_record_time(p->sample_type, bytes + at, h.size);
+		if (!ts)
+			break;
+		if (h.type == PERF_RECORD_LOST) {
+			count_lost(p, bytes + at, h.size);
+			if (p->quiet) {
+				at += h.size;
+				continue;
+			}
+		}
+		ts = moment(p, &h, ts);
+		vec_push(out, (struct record){.ts = ts,
+					      .pos = p->next_pos++,
+					      .data = bytes + at,
+					      .len = h.size,
+					      .cpu = p->base.cpu,
+					      .type = RECORD_PERF});
+		at += h.size;
+		p->last_ts = ts;
+	}
+	p->lost += at < n;
 }
 
 static void pull(struct source *s, record_vec *out)
 {
 	struct perf_source *p = (struct perf_source *)s;
 	uint64_t head = __atomic_load_n(&p->meta->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = p->meta->data_tail;
+	uint64_t tail = p->meta->data_tail, before = p->next_pos;
+	uint8_t *bytes;
 
-	while (tail + sizeof(struct perf_event_header) <= head) {
-		struct perf_event_header h, *copy;
-
-		copy_out(p, tail, &h, sizeof(h));
-		if (h.size < sizeof(h) + 24 || tail + h.size > head)
-			break;
-		copy = mem_alloc(h.size);
-		copy_out(p, tail, copy, h.size);
-		tail += h.size;
-		if (h.type == PERF_RECORD_LOST) {
-			uint64_t n;
-
-			memcpy(&n, (uint8_t *)copy + sizeof(h) + 8, sizeof(n));
-			p->lost += n;
-			free(copy);
-			continue;
-		}
-		vec_push(&p->held, copy);
-		vec_push(out, (struct record){.ts = trailer_time(copy),
-					      .pos = p->next_pos++,
-					      .data = copy,
-					      .len = h.size,
-					      .cpu = s->cpu,
-					      .type = RECORD_PERF});
+	if (head == tail)
+		return;
+	if (head - tail > p->size) {
+		p->lost++;
+		__atomic_store_n(&p->meta->data_tail, head, __ATOMIC_RELEASE);
+		return;
 	}
-	__atomic_store_n(&p->meta->data_tail, tail, __ATOMIC_RELEASE);
+	bytes = copy_out(p, tail, head - tail);
+	__atomic_store_n(&p->meta->data_tail, head, __ATOMIC_RELEASE);
+	cut(p, bytes, head - tail, out);
+	if (p->next_pos == before)
+		free(bytes);
+	else
+		vec_push(&p->held, (struct block){bytes, p->next_pos});
 }
 
 static void release(struct source *s, uint64_t pos)
 {
 	struct perf_source *p = (struct perf_source *)s;
-	size_t n;
+	size_t n = 0;
 
-	if (pos > p->next_pos)
-		pos = p->next_pos;
-	n = pos - p->held_pos;
+	while (n < p->held.n && p->held.v[n].end <= pos)
+		free(p->held.v[n++].bytes);
 	if (!n)
 		return;
-	for (size_t i = 0; i < n; i++)
-		free(p->held.v[i]);
 	memmove(p->held.v, p->held.v + n, (p->held.n - n) * sizeof(*p->held.v));
 	p->held.n -= n;
-	p->held_pos = pos;
 }
 
 static void close_perf(struct source *s)
 {
 	struct perf_source *p = (struct perf_source *)s;
 
-	release(s, p->next_pos);
+	release(s, SOURCE_ALL);
 	vec_done(&p->held);
 	munmap(p->meta, p->map_len);
 	close(p->fd);
@@ -107,25 +155,33 @@ static void close_perf(struct source *s)
 
 static const struct source_ops perf_ops = {.pull = pull, .release = release, .close = close_perf};
 
-int source_perf_open(int fd, size_t pages, uint16_t cpu, struct source **ret)
+int source_perf_open(int fd, const struct source_perf_opts *o, struct source **ret)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (pages + 1) * page;
-	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = o->pages;
 	struct perf_source *p;
+	void *map;
+	int rc;
 
-	if (map == MAP_FAILED) {
-		int rc = -errno;
-
+	for (;; pages /= 2) {
+		map = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (map != MAP_FAILED)
+			break;
+		rc = -errno;
+		/* More than may be locked in memory: a smaller one will do. */
+		if ((rc == -EPERM || rc == -ENOMEM) && pages > o->pages_min && pages > 1)
+			continue;
 		close(fd);
-		return err_set(rc, "mapping the side-band buffer of CPU %u: %s", cpu,
-			       strerror(-rc));
+		return err_set(rc, "mapping the perf buffer of CPU %u (%zu KiB): %s", o->cpu,
+			       (pages + 1) * page / 1024, strerror(-rc));
 	}
 	p = mem_zalloc(sizeof(*p));
-	p->base = (struct source){.ops = &perf_ops, .cpu = cpu};
+	p->base = (struct source){.ops = &perf_ops, .cpu = o->cpu};
 	p->fd = fd;
+	p->sample_type = o->sample_type;
+	p->quiet = o->quiet;
 	p->meta = map;
 	p->data = (const uint8_t *)map + page;
-	p->map_len = len;
+	p->map_len = (pages + 1) * page;
 	p->size = pages * page;
 	*ret = &p->base;
 	return 0;
@@ -134,4 +190,21 @@ int source_perf_open(int fd, size_t pages, uint16_t cpu, struct source **ret)
 uint64_t source_perf_lost(const struct source *s)
 {
 	return ((const struct perf_source *)s)->lost;
+}
+
+uint64_t source_perf_last(const struct source *s)
+{
+	return ((const struct perf_source *)s)->last_ts;
+}
+
+uint64_t source_perf_size(const struct source *s)
+{
+	return ((const struct perf_source *)s)->size;
+}
+
+uint64_t source_perf_fill(const struct source *s)
+{
+	const struct perf_source *p = (const struct perf_source *)s;
+
+	return __atomic_load_n(&p->meta->data_head, __ATOMIC_ACQUIRE) - p->meta->data_tail;
 }

@@ -9,6 +9,7 @@
 #ifndef THAW_RING_SOURCE_H
 #define THAW_RING_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,6 +67,15 @@ struct source *source_bpf_new(void *ring, uint64_t size, uint32_t salt, uint16_t
 /* How full it is, in bytes. */
 uint64_t source_bpf_fill(const struct source *s);
 
+struct source_perf_opts {
+	size_t pages;	  /* of data, a power of two */
+	size_t pages_min; /* fewer than asked for, but not fewer than these, if the kernel says so
+			   */
+	uint64_t sample_type; /* of all events that write to it: see perf_record.h */
+	uint16_t cpu;
+	bool quiet; /* what the kernel dropped is counted, but no record says so */
+};
+
 /*
  * The same in memory that a recorded program shares: see wire/shared.h. A record that stays
  * unfinished for stuck_ns is stepped over. The memory must be all zero in the beginning.
@@ -77,10 +87,13 @@ uint64_t source_shared_damaged(const struct source *s);
 uint64_t source_shared_fill(const struct source *s);
 
 /*
- * The mmap buffer of a perf event with sample_id_all and PERF_SAMPLE_TID|TIME|CPU. Takes over fd,
- * also on failure. *ret_lost of source_perf_lost() counts records that the kernel dropped.
+ * The mmap buffer of a perf event, with the records of whatever else is directed to it. Takes over
+ * fd, also on failure. source_perf_lost() counts records that the kernel dropped.
  */
-int source_perf_open(int fd, size_t pages, uint16_t cpu, struct source **ret);
+int source_perf_open(int fd, const struct source_perf_opts *o, struct source **ret);
 uint64_t source_perf_lost(const struct source *s);
+uint64_t source_perf_last(const struct source *s); /* when the last record was made */
+uint64_t source_perf_size(const struct source *s); /* in bytes */
+uint64_t source_perf_fill(const struct source *s); /* how much of it waits to be pulled */
 
 #endif

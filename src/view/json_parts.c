@@ -6,6 +6,14 @@
 
 #include "view/steps.h"
 
+static const struct {
+	uint32_t bit;
+	const char *name;
+} unseen[] = {
+#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, name},
+#include "wire/unseen.def"
+};
+
 void json_put_capture(struct json *j, const struct model *m)
 {
 	const struct facts *f = &m->facts;
@@ -27,6 +35,11 @@ void json_put_capture(struct json *j, const struct model *m)
 	json_bool(j, "complete", f->complete);
 	json_str(j, "damage", f->damage);
 	json_bool(j, "symbols", f->has_symbols);
+	json_arr(j, "unseen");
+	for (size_t i = 0; i < ARRAY_LEN(unseen); i++)
+		if (f->unseen & unseen[i].bit)
+			json_str(j, NULL, unseen[i].name);
+	json_arr_end(j);
 	json_u64(j, "window_start_ns", start - m->timeline.begin);
 	json_u64(j, "window_ns", model_window_ns(m));
 	json_obj_end(j);

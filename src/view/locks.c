@@ -206,7 +206,18 @@ void locks_table(const struct summary *s, const struct locks_opts *o, const lock
 
 static void not_told(const struct page *p)
 {
-	if (!p->s->kernel_locks)
+	char name[TEXT];
+	struct buf b = {0};
+
+	if (p->s->model->facts.unseen & UNSEEN_LOCKS) {
+		buf_printf(&b,
+			   "The %s engine does not see locks: those called \"inferred\" were seen "
+			   "on the stacks of waits, all others are missing. Record with --engine "
+			   "bpf, as root, to see them.",
+			   words_safe(name, sizeof(name), p->s->model->facts.engine, 16));
+		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+		buf_done(&b);
+	} else if (!p->s->kernel_locks)
 		words_wrap(p->out,
 			   "Locks of the kernel were not recorded (that takes Linux 5.19 or "
 			   "later): those called \"inferred\" were seen on the stacks of waits, "
@@ -226,7 +237,7 @@ void locks_text(const struct summary *s, const struct locks_opts *o, const lock_
 		words_wrap(out, buf_cstr(&b), 0, 0, p.width);
 	if (n)
 		table(&p, picked, n);
-	else
+	else if (s->locks.n || !(s->model->facts.unseen & UNSEEN_LOCKS))
 		fputs(s->locks.n ? "No lock is left by the options given.\n"
 				 : "Nobody waited for a lock.\n",
 		      out);

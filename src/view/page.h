@@ -42,5 +42,7 @@ void page_locks(const struct page *p);
 void page_blame(const struct page *p);
 void page_steps(const struct page *p);
 void page_lost(const struct page *p);
+/* What the engine cannot see, in a sentence; nothing if it sees all. */
+void page_unseen(const struct page *p);
 
 #endif

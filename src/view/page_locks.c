@@ -170,9 +170,13 @@ void page_locks(const struct page *p)
 		n--;
 	if (!n) {
 		page_title(p, "Locks", 5);
-		fputs(waited_for_some(s) ? "   which ones was not recorded\n"
-					 : "   nobody waited for one\n",
-		      p->out);
+		if (s->model->facts.unseen & UNSEEN_LOCKS)
+			fprintf(p->out, "   the %s engine does not see them\n",
+				words_safe(time, sizeof(time), s->model->facts.engine, 16));
+		else
+			fputs(waited_for_some(s) ? "   which ones was not recorded\n"
+						 : "   nobody waited for one\n",
+			      p->out);
 	} else {
 		page_title(p, "Locks", 2 + NAME_WIDE);
 		fprintf(p->out, " %7s %6s %8s  %-12s  %s\n", "total", "waits", "longest", "kind",
@@ -185,7 +189,7 @@ void page_locks(const struct page *p)
 	if (n < s->contended)
 		fprintf(p->out, "  and %zu more, %s in all (thaw locks shows them)\n",
 			s->contended - n, units_duration(time, sizeof(time), rest));
-	if (!s->kernel_locks)
+	if (!s->kernel_locks && (n || !(s->model->facts.unseen & UNSEEN_LOCKS)))
 		fputs("  Locks of the kernel were not recorded; what stacks tell is "
 		      "\"inferred\".\n",
 		      p->out);

@@ -10,6 +10,38 @@
 
 enum { TEXT = 64 };
 
+void page_unseen(const struct page *p)
+{
+	static const struct {
+		uint32_t bit;
+		const char *words;
+	} rows[] = {
+#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, words},
+#include "wire/unseen.def"
+	};
+	const struct facts *f = &p->s->model->facts;
+	struct buf b = {0};
+	char name[TEXT];
+	uint32_t left = f->unseen;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!(f->unseen & rows[i].bit))
+			continue;
+		left &= ~rows[i].bit;
+		if (!b.len)
+			buf_printf(&b, "The %s engine does not see ",
+				   words_safe(name, sizeof(name), f->engine, 16));
+		else
+			buf_printf(&b, "%s", left ? ", " : " and ");
+		buf_printf(&b, "%s", rows[i].words);
+	}
+	if (b.len) {
+		buf_printf(&b, ".");
+		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
+	}
+	buf_done(&b);
+}
+
 static void incomplete(const struct page *p)
 {
 	const struct facts *f = &p->s->model->facts;
@@ -153,4 +185,5 @@ void page_lost(const struct page *p)
 	incomplete(p);
 	stack_ends(p);
 	guarded(p);
+	page_unseen(p);
 }

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The perf engine: samples, switches and tasks from perf buffers, without a program in the kernel.
+ *
+ * There are two kinds of events. The clock (cpu-clock) samples, and the same event tells of
+ * switches, mappings and tasks; where kernel mode may be looked at, an event that counts context
+ * switches adds the stacks of waits. They come in sets: one of every CPU, whoever runs there, for
+ * the whole machine; one of every thread and CPU, inherited by what the thread starts, for the
+ * rest. All events of a CPU write to one buffer, so that there are as many buffers as CPUs however
+ * many threads there are. Only thread sets need no privilege. The stacks of waits have a buffer of
+ * their own: where threads switch faster than stacks can be read, stacks are missing, not time.
+ *
+ * Samples are never delivered by signals and events are never refreshed one by one
+ * (PERF_EVENT_IOC_REFRESH freezes machines: 18dbcbfabfff).
+ */
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "capture/cgroup.h"
+#include "capture/cpus.h"
+#include "capture/engine.h"
+#include "capture/perf_limits.h"
+#include "capture/perf_stream.h"
+#include "capture/procfs.h"
+#include "wire/unseen.h"
+
+/* How much of the stack is copied, and what a sample takes with it. */
+#define STACK_BYTES (16u << 10)
+#define SAMPLE_BYTES (STACK_BYTES + 512)
+/* Per CPU; the second for the stacks of waits, and with it for how many of them there is time. */
+#define BUFFERS_TOTAL (128u << 20)
+#define BUFFER_MAX (8u << 20)
+#define BUFFER_MIN (64u << 10)
+#define WAITS_MAX (2u << 20)
+#define POLL_MIN_NS (4 * NSEC_PER_MSEC)
+#define POLL_MAX_NS (40 * NSEC_PER_MSEC)
+
+#define DISCARD_EVERY 256
+
+#define ROWS (4u << 20)
+#define BLOCKS (1u << 20)
+
+struct event_fd {
+	int fd;
+	uint32_t source;
+};
+
+struct perf_engine {
+	struct engine base;
+	struct perf_setup setup;
+	struct perf_limits limits;
+	struct cpu_list online;
+	int *outputs; /* of the sources, which own them: those of all CPUs, then those for waits */
+	VEC(struct event_fd) events;
+	struct map sets;	   /* tids with one of their own */
+	uint64_t *open_lost;	   /* by source: records whose loss nobody has told */
+	bool no_build_id, no_lost; /* this kernel cannot: before 5.12, 6.0 */
+	struct unwind_arrays arrays;
+	size_t files;
+	int rc; /* of the first set that could not be opened */
+	char why[400];
+};
+
+static struct perf_engine *perf(struct engine *e)
+{
+	return (struct perf_engine *)e;
+}
+
+/* ---- events ---- */
+
+static struct perf_event_attr attr_of(const struct perf_engine *p)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.sample_type = p->setup.sample_type,
+		.sample_regs_user = PERF_RECORD_REGS,
+		.sample_stack_user = STACK_BYTES,
+		.read_format = p->no_lost ? 0 : PERF_FORMAT_LOST,
+		.disabled = 1,
+		.inherit = !p->setup.wide && p->setup.inherit,
+		.exclude_kernel = !p->limits.kernel,
+		.exclude_hv = !p->limits.kernel,
+		.exclude_idle = 1,
+		.exclude_callchain_user = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+}
+
+static struct perf_event_attr clock_attr(const struct perf_engine *p)
+{
+	struct perf_event_attr attr = attr_of(p);
+
+	attr.config = p->setup.freq_hz ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_DUMMY;
+	attr.freq = p->setup.freq_hz > 0;
+	attr.sample_freq = p->setup.freq_hz;
+	attr.mmap = attr.mmap2 = 1;
+	attr.comm = attr.comm_exec = 1;
+	attr.task = 1;
+	attr.context_switch = 1;
+	attr.build_id = !p->no_build_id;
+	return attr;
+}
+
+static struct perf_event_attr wait_attr(const struct perf_engine *p)
+{
+	struct perf_event_attr attr = attr_of(p);
+
+	attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+	attr.sample_period = 1;
+	return attr;
+}
+
+/* What this kernel knows of the things that are good to have. */
+static void find_features(struct perf_engine *p)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		attr = clock_attr(p);
+		fd = perf_event(&attr, 0, -1);
+		if (fd >= 0) {
+			close(fd);
+			return;
+		}
+		if (errno != EINVAL)
+			return;
+		*(i ? &p->no_build_id : &p->no_lost) = true;
+	}
+}
+
+static int fail(const struct perf_engine *p, int rc, pid_t pid, int cpu)
+{
+	if (rc == -EMFILE || rc == -ENFILE)
+		return err_set(rc,
+			       "no more files can be opened: each thread takes %zu (one set of "
+			       "perf events). Raise the limit (ulimit -n), or record with -a",
+			       p->online.n * (p->limits.kernel ? 2 : 1));
+	if (rc == -EACCES || rc == -EPERM)
+		return err_set(
+			rc,
+			"this user may not look at thread %d (%s): it is somebody else's, or "
+			"runs with privileges of its own. Run it as root",
+			pid, strerror(-rc));
+	if (rc == -EINVAL && p->setup.freq_hz)
+		return err_set(rc,
+			       "the kernel refuses to sample at %llu Hz; "
+			       "kernel.perf_event_max_sample_rate is the limit: try -F 99",
+			       (unsigned long long)p->setup.freq_hz);
+	return err_set(rc, "opening a perf event of %s %d on CPU %d: %s",
+		       pid < 0 ? "the machine," : "thread", pid < 0 ? 0 : pid, cpu, strerror(-rc));
+}
+
+static int open_event(struct perf_engine *p, struct perf_event_attr *attr, pid_t pid, size_t at,
+		      uint64_t what)
+{
+	int fd = perf_event(attr, pid, p->online.v[at % p->online.n]), rc;
+	uint64_t id;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, p->outputs[at]) ||
+	    ioctl(fd, PERF_EVENT_IOC_ID, &id)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	*map_put(&p->setup.ids, id, NULL) = what;
+	vec_push(&p->events, (struct event_fd){fd, (uint32_t)at});
+	return 0;
+}
+
+/* A set of events: pid -1 for whoever runs on the CPUs. */
+static int open_set(struct perf_engine *p, pid_t pid)
+{
+	uint32_t set = pid < 0 ? 0 : (uint32_t)pid;
+
+	for (size_t i = 0; i < p->online.n; i++) {
+		struct perf_event_attr attr = clock_attr(p);
+		int rc = open_event(p, &attr, pid, i, PERF_OF_SET(set));
+
+		if (!rc && p->limits.kernel) {
+			attr = wait_attr(p);
+			rc = open_event(p, &attr, pid, p->online.n + i,
+					PERF_OF_SET(set) | PERF_AT_SWITCH);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- buffers ---- */
+
+static size_t halved_to(size_t bytes, size_t limit)
+{
+	while (bytes > BUFFER_MIN && bytes > limit)
+		bytes /= 2;
+	return bytes;
+}
+
+/* An event that never counts owns a CPU's buffer: those that write to it come and go. */
+static int open_buffer(struct perf_engine *p, size_t at, size_t bytes)
+{
+	struct perf_event_attr attr = attr_of(p);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int cpu = p->online.v[at % p->online.n], rc, fd;
+	struct source_perf_opts o = {.pages = bytes / page,
+				     .pages_min = BUFFER_MIN / page,
+				     .sample_type = p->setup.sample_type,
+				     .cpu = (uint16_t)cpu,
+				     .quiet = at >= p->online.n};
+
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.inherit = 0;
+	attr.read_format = 0;
+	fd = perf_event(&attr, p->setup.wide ? -1 : 0, cpu);
+	if (fd < 0)
+		return fail(p, -errno, -1, cpu);
+	rc = source_perf_open(fd, &o, &p->base.sources[at]);
+	if (rc)
+		return err_add(rc, "the buffers take more memory than this user may lock "
+				   "(kernel.perf_event_mlock_kb, ulimit -l)");
+	p->outputs[at] = fd;
+	p->base.n_sources++;
+	return 0;
+}
+
+static int open_buffers(struct perf_engine *p, const struct plan *plan)
+{
+	size_t n = p->online.n * (p->limits.kernel ? 2 : 1);
+	size_t most = perf_limits_memory(&p->limits, p->online.n);
+	size_t bytes = halved_to(BUFFER_MAX, BUFFERS_TOTAL / p->online.n), waits;
+	uint64_t per_s = p->setup.freq_hz * SAMPLE_BYTES;
+
+	if (plan->ring_bytes)
+		bytes = plan->ring_bytes > BUFFER_MIN ? plan->ring_bytes : BUFFER_MIN;
+	bytes = halved_to(bytes, most / 2);
+	waits = halved_to(WAITS_MAX, bytes / 2);
+	p->base.sources = mem_zalloc(n * sizeof(*p->base.sources));
+	p->outputs = mem_zalloc(n * sizeof(*p->outputs));
+	p->open_lost = mem_zalloc(n * sizeof(*p->open_lost));
+	for (size_t i = 0; i < n; i++) {
+		int rc = open_buffer(p, i, i < p->online.n ? bytes : waits);
+
+		if (rc)
+			return rc;
+	}
+	/* A quarter of a buffer must not fill between two looks. */
+	p->base.poll_ns = per_s ? bytes / 4 * NSEC_PER_SEC / per_s : POLL_MAX_NS;
+	if (p->base.poll_ns < POLL_MIN_NS)
+		p->base.poll_ns = POLL_MIN_NS;
+	return 0;
+}
+
+static void *zeroes(size_t n)
+{
+	void *at = mmap(NULL, n, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static void open_tables(struct perf_engine *p)
+{
+	struct unwind_arrays *a = &p->arrays;
+
+	a->n_rows = ROWS;
+	a->n_blocks = BLOCKS;
+	a->rows = zeroes(ROWS * sizeof(*a->rows));
+	a->blocks = zeroes(BLOCKS * sizeof(*a->blocks));
+	a->rules = zeroes(UNWIND_RULES * sizeof(*a->rules));
+	a->objects = zeroes(UNWIND_OBJECTS * sizeof(*a->objects));
+}
+
+static void close_tables(struct perf_engine *p)
+{
+	struct unwind_arrays *a = &p->arrays;
+
+	if (a->rows)
+		munmap(a->rows, ROWS * sizeof(*a->rows));
+	if (a->blocks)
+		munmap(a->blocks, BLOCKS * sizeof(*a->blocks));
+	if (a->rules)
+		munmap(a->rules, UNWIND_RULES * sizeof(*a->rules));
+	if (a->objects)
+		munmap(a->objects, UNWIND_OBJECTS * sizeof(*a->objects));
+}
+
+/* ---- opening ---- */
+
+static void count_one(void *ctx, uint32_t pid, uint32_t tid)
+{
+	++*(size_t *)ctx;
+}
+
+static void count_in_cgroup(void *ctx, uint32_t tid)
+{
+	++*(size_t *)ctx;
+}
+
+/* How many threads there are now; more may be made, but those inherit their events. */
+static size_t count_threads(const struct plan *plan)
+{
+	struct cgroup_ref ref;
+	size_t n = 0;
+
+	if (plan->scope == SCOPE_CGROUP && !cgroup_find(plan->cgroup, &ref))
+		(void)cgroup_each_thread(&ref, count_in_cgroup, &n);
+	for (size_t i = 0; i < plan->n_ids; i++)
+		if (plan->scope == SCOPE_THREAD)
+			n++;
+		else
+			(void)procfs_each_thread(plan->ids[i], count_one, &n);
+	return n;
+}
+
+/* Sets of CPUs, if the whole machine is asked for, or if there are more threads than files. */
+static int choose_sets(struct perf_engine *p, const struct plan *plan)
+{
+	size_t files = perf_limits_files(), threads = count_threads(plan);
+	size_t need = (threads + 1) * p->online.n * (p->limits.kernel ? 2 : 1);
+
+	p->setup.wide = plan->scope == SCOPE_SYSTEM;
+	if (p->setup.wide || need <= files)
+		return 0;
+	if (!p->limits.cpus)
+		return err_set(-EMFILE,
+			       "%zu threads on %zu CPUs take %zu open files, and this user may "
+			       "have %zu. Raise the limit (ulimit -n), choose fewer threads (-t), "
+			       "or run it as root",
+			       threads, p->online.n, need, files);
+	p->setup.wide = p->setup.filter = true;
+	return 0;
+}
+
+static int perf_check(const struct plan *plan)
+{
+	struct perf_limits l;
+	int rc = perf_limits_find(&l);
+
+	if (rc)
+		return rc;
+	if (plan->scope == SCOPE_SYSTEM && !l.cpus)
+		return err_set(
+			-EPERM,
+			"looking at the whole machine takes CAP_PERFMON, or "
+			"kernel.perf_event_paranoid of 0 or less (it is %d). Run it as root, "
+			"or record a command or processes of your own (-p)",
+			l.paranoid);
+	return 0;
+}
+
+static void perf_close(struct engine *e)
+{
+	struct perf_engine *p = perf(e);
+
+	for (size_t i = 0; i < p->events.n; i++)
+		close(p->events.v[i].fd);
+	for (size_t i = 0; i < e->n_sources; i++)
+		source_close(e->sources[i]);
+	close_tables(p);
+	free(e->sources);
+	free(p->outputs);
+	free(p->open_lost);
+	vec_done(&p->events);
+	map_done(&p->sets);
+	map_done(&p->setup.ids);
+	map_done(&p->setup.members);
+	cpu_list_done(&p->online);
+	free(p);
+}
+
+static int open_all(struct perf_engine *p, const struct plan *plan)
+{
+	int rc = perf_limits_find(&p->limits);
+
+	rc = rc ? rc : cpu_list_online(&p->online);
+	if (rc)
+		return rc;
+	p->setup.sample_type = PERF_RECORD_SAMPLES;
+	if (!p->limits.kernel)
+		p->setup.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+	p->base.perf_samples = p->setup.sample_type;
+	find_features(p);
+	rc = choose_sets(p, plan);
+	rc = rc ? rc : open_buffers(p, plan);
+	if (!rc && p->setup.wide) {
+		rc = open_set(p, -1);
+		rc = rc ? fail(p, rc, -1, p->online.v[0]) : 0;
+	}
+	return rc;
+}
+
+static int perf_open(const struct plan *plan, struct engine **ret)
+{
+	struct perf_engine *p = mem_zalloc(sizeof(*p));
+	int rc;
+
+	p->base.ops = &engine_perf;
+	p->base.perf = &p->setup;
+	p->setup.freq_hz = plan->freq_hz;
+	p->setup.min_wait_ns = plan->min_wait_ns;
+	p->setup.inherit = !plan->no_inherit;
+	rc = open_all(p, plan);
+	if (rc) {
+		perf_close(&p->base);
+		return rc;
+	}
+	p->base.unseen = UNSEEN_WAKERS | UNSEEN_LOCKS | UNSEEN_STATES | UNSEEN_RUN_QUEUE;
+	if (!p->limits.kernel)
+		p->base.unseen |= UNSEEN_KERNEL_MODE | UNSEEN_WAIT_STACKS;
+	open_tables(p);
+	*ret = &p->base;
+	return 0;
+}
+
+/* ---- running ---- */
+
+static void perf_watch(struct engine *e, uint32_t tid, bool on)
+{
+	struct perf_engine *p = perf(e);
+	int rc;
+
+	if (p->setup.wide) {
+		if (on)
+			map_put(&p->setup.members, tid, NULL);
+		else
+			map_del(&p->setup.members, tid);
+		return;
+	}
+	if (!on || p->rc)
+		return;
+	rc = open_set(p, (pid_t)tid);
+	if (!rc)
+		map_put(&p->sets, tid, NULL);
+	else if (rc != -ESRCH) {
+		p->rc = fail(p, rc, (pid_t)tid, -1);
+		snprintf(p->why, sizeof(p->why), "%s", err_msg());
+	}
+}
+
+static bool perf_watched(struct engine *e, uint32_t tid)
+{
+	struct perf_engine *p = perf(e);
+
+	return map_get(p->setup.wide ? &p->setup.members : &p->sets, tid);
+}
+
+/* Switching many on takes a while, in which nobody reads: what was recorded meanwhile goes. */
+static void discard(struct perf_engine *p)
+{
+	record_vec old = {0};
+
+	for (size_t i = 0; i < p->base.n_sources; i++) {
+		source_pull(p->base.sources[i], &old);
+		source_release(p->base.sources[i], SOURCE_ALL);
+	}
+	vec_done(&old);
+}
+
+static int perf_attach(struct engine *e)
+{
+	struct perf_engine *p = perf(e);
+
+	if (p->rc)
+		return err_set(p->rc, "%s", p->why);
+	for (size_t i = 0; i < p->events.n; i++) {
+		ioctl(p->events.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+		if (i % DISCARD_EVERY == 0)
+			discard(p);
+	}
+	discard(p);
+	return 0;
+}
+
+/* The events run since they were attached: records from before the beginning do not count. */
+static void perf_arm(struct engine *e)
+{
+}
+
+/* A loss is told by the next record that gets through, if there is one. */
+static void find_open_losses(struct perf_engine *p)
+{
+	for (size_t i = 0; i < p->events.n && !p->no_lost; i++) {
+		uint64_t val[2]; /* the count, and what was lost */
+
+		if (read(p->events.v[i].fd, val, sizeof(val)) == sizeof(val))
+			p->open_lost[p->events.v[i].source] += val[1];
+	}
+}
+
+static void perf_disarm(struct engine *e)
+{
+	struct perf_engine *p = perf(e);
+
+	for (size_t i = 0; i < p->events.n; i++)
+		ioctl(p->events.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	find_open_losses(p);
+}
+
+static bool perf_unwind_arrays(struct engine *e, struct unwind_arrays *ret)
+{
+	*ret = perf(e)->arrays;
+	return ret->rows && ret->blocks && ret->rules && ret->objects;
+}
+
+static bool perf_hurry(struct engine *e)
+{
+	for (size_t i = 0; i < perf(e)->online.n; i++)
+		if (source_perf_fill(e->sources[i]) > source_perf_size(e->sources[i]) / 4)
+			return true;
+	return false;
+}
+
+static void perf_losses(struct engine *e, struct engine_losses *ret)
+{
+	struct perf_engine *p = perf(e);
+
+	*ret = (struct engine_losses){0};
+	for (size_t i = 0; i < e->n_sources; i++) {
+		uint64_t told = source_perf_lost(e->sources[i]);
+
+		*(i < p->online.n ? &ret->records : &ret->no_wait_stack) +=
+			told > p->open_lost[i] ? told : p->open_lost[i];
+	}
+}
+
+static uint64_t perf_open_loss(struct engine *e, size_t source)
+{
+	const struct source *s = e->sources[source];
+
+	if (source >= perf(e)->online.n)
+		return 0;
+	return perf(e)->open_lost[source] > source_perf_lost(s) ? source_perf_last(s) : 0;
+}
+
+const struct engine_ops engine_perf = {
+	.name = "perf",
+	.check = perf_check,
+	.open = perf_open,
+	.attach = perf_attach,
+	.arm = perf_arm,
+	.disarm = perf_disarm,
+	.close = perf_close,
+	.watch = perf_watch,
+	.watched = perf_watched,
+	.unwind_arrays = perf_unwind_arrays,
+	.hurry = perf_hurry,
+	.losses = perf_losses,
+	.open_loss = perf_open_loss,
+};

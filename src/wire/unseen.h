@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef THAW_WIRE_UNSEEN_H
+#define THAW_WIRE_UNSEEN_H
+
+enum unseen {
+#define UNSEEN(bit, UPPER, name, words) UNSEEN_##UPPER = 1u << bit,
+#include "wire/unseen.def"
+};
+
+#endif

@@ -34,16 +34,21 @@
 #include "capture/procfs.h"
 #include "wire/unseen.h"
 
-/* How much of the stack is copied, and what a sample takes with it. */
+/*
+ * How much of the stack is copied, and what a sample takes with it. Of python3, git, perl and gcc,
+ * 16 KiB are enough for 97 to 100% of the samples, 8 KiB for 95%, 4 KiB for 2% (git) to 91%; waits
+ * are less deep, and there are more of them.
+ */
 #define STACK_BYTES (16u << 10)
+#define WAIT_STACK_BYTES (8u << 10)
 #define SAMPLE_BYTES (STACK_BYTES + 512)
 /* Per CPU; the second for the stacks of waits, and with it for how many of them there is time. */
 #define BUFFERS_TOTAL (128u << 20)
 #define BUFFER_MAX (8u << 20)
 #define BUFFER_MIN (64u << 10)
-#define WAITS_MAX (2u << 20)
+#define WAITS_MAX (4u << 20)
 #define POLL_MIN_NS (4 * NSEC_PER_MSEC)
-#define POLL_MAX_NS (40 * NSEC_PER_MSEC)
+#define POLL_MAX_NS (20 * NSEC_PER_MSEC)
 
 #define DISCARD_EVERY 256
 
@@ -120,6 +125,7 @@ static struct perf_event_attr wait_attr(const struct perf_engine *p)
 
 	attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
 	attr.sample_period = 1;
+	attr.sample_stack_user = WAIT_STACK_BYTES;
 	return attr;
 }
 
@@ -261,6 +267,8 @@ static int open_buffers(struct perf_engine *p, const struct plan *plan)
 	}
 	/* A quarter of a buffer must not fill between two looks. */
 	p->base.poll_ns = per_s ? bytes / 4 * NSEC_PER_SEC / per_s : POLL_MAX_NS;
+	if (p->base.poll_ns > POLL_MAX_NS)
+		p->base.poll_ns = POLL_MAX_NS;
 	if (p->base.poll_ns < POLL_MIN_NS)
 		p->base.poll_ns = POLL_MIN_NS;
 	return 0;

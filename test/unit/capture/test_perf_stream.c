@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* From the records of perf to those of the probes: what is told, what is not, and what is not made up. */
+/* From the records of perf to those of the probes: what is told, what is not, and what is not made
+ * up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ static void on_probe(void *ctx, const struct record *rec)
 
 	assert_int_equal(h->ts, rec->ts);
 	assert_int_equal(PR_LEN(h->hdr), rec->len);
-	memcpy(said.bytes, rec->data, rec->len < sizeof(said.bytes) ? rec->len : sizeof(said.bytes));
+	memcpy(said.bytes, rec->data,
+	       rec->len < sizeof(said.bytes) ? rec->len : sizeof(said.bytes));
 	vec_push(&c->said, said);
 }
 
@@ -113,7 +115,8 @@ static void wide_out(struct scene *c, uint32_t tid, uint32_t next, uint64_t ts)
 {
 	struct perf_record r = rec(PERF_RECORD_SWITCH_CPU_WIDE, CLOCK_OF(0), tid, ts);
 
-	r.switched = (struct perf_switch){.out = true, .wide = true, .other_pid = 1, .other_tid = next};
+	r.switched =
+		(struct perf_switch){.out = true, .wide = true, .other_pid = 1, .other_tid = next};
 	feed(c, &r, 0);
 }
 

@@ -308,9 +308,11 @@ static void test_truncated(void **state)
 static void test_noise(void **state)
 {
 	static const uint32_t types[] = {
-		PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2,		 PERF_RECORD_COMM,
-		PERF_RECORD_FORK,   PERF_RECORD_EXIT,		 PERF_RECORD_LOST,
-		PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_THROTTLE,
+		PERF_RECORD_SAMPLE,   PERF_RECORD_MMAP2,
+		PERF_RECORD_COMM,     PERF_RECORD_FORK,
+		PERF_RECORD_EXIT,     PERF_RECORD_LOST,
+		PERF_RECORD_SWITCH,   PERF_RECORD_SWITCH_CPU_WIDE,
+		PERF_RECORD_THROTTLE,
 	};
 	struct perf_record r;
 	size_t good = 0;
@@ -342,11 +344,8 @@ struct buffer {
 
 static void buffer_open(struct buffer *b, bool quiet)
 {
-	struct source_perf_opts o = {.pages = PAGES,
-				     .pages_min = PAGES,
-				     .sample_type = PLAIN,
-				     .cpu = 5,
-				     .quiet = quiet};
+	struct source_perf_opts o = {
+		.pages = PAGES, .pages_min = PAGES, .sample_type = PLAIN, .cpu = 5, .quiet = quiet};
 	int fd = memfd_create("buffer", 0);
 
 	b->page = (size_t)sysconf(_SC_PAGESIZE);
@@ -503,12 +502,12 @@ static void test_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),	    cmocka_unit_test(test_kernel_thread),
-		cmocka_unit_test(test_switches),    cmocka_unit_test(test_tasks),
-		cmocka_unit_test(test_mmap),	    cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_lies),	    cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_noise),	    cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_one_moment),  cmocka_unit_test(test_losses),
+		cmocka_unit_test(test_sample),	   cmocka_unit_test(test_kernel_thread),
+		cmocka_unit_test(test_switches),   cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_mmap),	   cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_lies),	   cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_noise),	   cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_one_moment), cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_nonsense),
 	};
 

@@ -191,6 +191,7 @@ static void fill_head(struct ctimer_engine *c, const struct plan *plan, uint32_t
 	c->base.freq_hz = hz;
 	*c->shared = (struct shared_head){.magic = SHARED_MAGIC,
 					  .period_ns = NSEC_PER_SEC / hz,
+					  .tick_ns = tick,
 					  .ring_size = c->ring_size,
 					  .n_rings = c->n_rings,
 					  .salt = salt,

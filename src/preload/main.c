@@ -76,7 +76,8 @@ static bool attach(const char *path)
 	close(fd);
 	if (s == MAP_FAILED)
 		return false;
-	if (s->magic != SHARED_MAGIC || !s->armed || !s->n_rings || !s->period_ns ||
+	if (s->magic != SHARED_MAGIC || !s->armed || !s->n_rings || !s->tick_ns ||
+	    s->period_ns < s->tick_ns ||
 	    shared_len(s->ring_size, s->n_rings) != (uint64_t)st.st_size || !same_numbers(s)) {
 		munmap(s, (size_t)st.st_size);
 		return false;
@@ -85,6 +86,7 @@ static bool attach(const char *path)
 	preload = (struct preload){.shared = s,
 				   .ring_size = s->ring_size,
 				   .period_ns = s->period_ns,
+				   .tick_ns = s->tick_ns,
 				   .n_rings = s->n_rings,
 				   .salt = s->salt,
 				   .pid = (uint32_t)getpid()};

@@ -33,7 +33,7 @@
 struct preload {
 	struct shared_head *shared; /* NULL: nobody records */
 	uint64_t ring_size;	    /* of shared, as it was in the beginning */
-	uint64_t period_ns;
+	uint64_t period_ns, tick_ns;
 	uint32_t n_rings, salt;
 	uint32_t pid;
 	int sig;      /* the timers' */

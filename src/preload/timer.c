@@ -168,11 +168,16 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	errno = before;
 }
 
-/* A thread that never uses a whole period would never be seen: the first one has a random length.
+/*
+ * Threads that live for less than a period must be seen as often as their CPU time deserves. A tick
+ * finds a thread of length b < tick with the chance b / tick, and whatever has expired by then; so
+ * the first period ends after a random number of whole ticks, which may be none.
  */
 static uint64_t first_ns(void)
 {
-	return mix(now_ns() ^ (uint64_t)thread_tid() << 32) % preload.period_ns + 1;
+	uint64_t at = mix(now_ns() ^ (uint64_t)thread_tid() << 32) % preload.period_ns;
+
+	return at / preload.tick_ns * preload.tick_ns + 1;
 }
 
 static void start(void)

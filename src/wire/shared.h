@@ -34,6 +34,7 @@ struct shared_head {
 	__u32 armed;
 	__u64 beat_ns;	 /* thaw's last sign of life, CLOCK_MONOTONIC */
 	__u64 period_ns; /* a sample for so much CPU time of a thread */
+	__u64 tick_ns;	 /* how often the kernel looks at timers; not more than the period */
 	__u64 ring_size;
 	__u32 n_rings;
 	__u32 salt;

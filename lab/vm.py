@@ -4,11 +4,21 @@ ports. The first port is text, with the guest's lines for the host among the ker
 carries files. Emulation is slow, but it interrupts, nests and deadlocks as the real thing does, and
 a frozen guest can be looked at from outside."""
 import os
+import re
 import signal
 import subprocess
 import time
 
 QEMU = "qemu-system-x86_64"
+
+
+def acceleration():
+    """Before 8.1 (deba78709a "accel/tcg: Always lock pages before translation"), QEMU with a thread for each
+    CPU runs code that another CPU has just patched in its old form, and the guest dies of `Oops: int3`
+    where tracepoints are turned on and off. With one thread for all CPUs it does not."""
+    out = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
+    version = tuple(int(n) for n in re.search(r"(\d+)\.(\d+)", out).groups())
+    return "tcg,thread=multi" if version >= (8, 1) else "tcg,thread=single"
 
 
 def files_of(bulk):
@@ -42,7 +52,7 @@ class Guest:
         words = f"console=ttyS0 quiet panic=-1 lab.do={','.join(todo)} {extra}".strip()
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "2G", "-nodefaults",
+            [QEMU, "-accel", acceleration(), "-cpu", "max", "-smp", "2", "-m", "2G", "-nodefaults",
              "-display", "none", "-no-reboot", "-kernel", kernel, "-initrd", archive,
              "-append", words, "-serial", f"file:{self.serial}", "-serial", f"file:{self.bulk}",
              "-chardev", f"socket,path={self.gdb},server=on,wait=off,id=gdb", "-gdb", "chardev:gdb"],

@@ -47,11 +47,8 @@ struct collector {
 	struct stacks *stacks;
 	struct tables *tables;
 	struct places *places;
-	struct map threads;   /* tid -> pid, of those that we look at */
-	struct map strangers; /* tids of wakers that we do not look at, but have named */
 	struct map refreshed; /* self_told: pid -> when its mappings were last looked at */
 	struct runs *runs;
-	VEC(struct thread_facts) found;
 	VEC(struct step_told) steps; /* that are not yet told: earlier records may still come */
 	uint64_t detached_ns;
 	bool paused; /* no record is on its way */

@@ -100,9 +100,9 @@ struct engine {
 	 * was killed are found in /proc, and sleeping is not seen.
 	 */
 	bool self_told;
-	char *const *env;   /* "NAME=value" for the command, NULL last; NULL: nothing */
-	uint64_t freq_hz;   /* at which it samples; 0: as planned */
-	uint64_t window_ns; /* how late a record may come; 0: as usual */
+	char *const *env;	 /* "NAME=value" for the command, NULL last; NULL: nothing */
+	uint64_t freq_hz;	 /* at which it samples; 0: as planned */
+	uint64_t window_ns;	 /* how late a record may come; 0: as usual */
 	bool kernel_locks;	 /* the kernel tells of contention */
 	uint32_t unseen;	 /* enum unseen */
 	uint64_t poll_ns;	 /* its buffers have to be looked at that often; 0: no matter */

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "capture/objects.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "capture/builder.h"
+#include "capture/procfs.h"
 
 struct object {
 	bool tried;
@@ -154,27 +152,12 @@ static bool place(struct objects *o, struct object *ob, const struct unwind_tabl
 	return true;
 }
 
-/* The very file that is mapped, whatever its path leads to by now. */
+/* Of a process that is gone, the file that has the path here: the builder compares build ids. */
 static int open_mapped(uint32_t pid, const struct proc_range *r)
 {
-	char path[4400];
-	struct stat st;
-	int fd;
+	int fd = procfs_open_mapped(pid, r->start, r->end, r->path);
 
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
-		 (unsigned long long)r->start, (unsigned long long)r->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, r->path);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
-	if (fd < 0)
-		fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	return fd >= 0 ? fd : procfs_open_regular(r->path);
 }
 
 static struct build_job *job_for(const struct objects *o, uint32_t pid, const struct proc_range *r)

@@ -12,11 +12,8 @@
 #include "capture/places.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -152,26 +149,6 @@ static const struct area *find(struct places *p, uint32_t pid, uint64_t addr, ui
 
 /* ---- programs and libraries ---- */
 
-static int open_code(uint32_t pid, const struct proc_range *r)
-{
-	char path[4400];
-	struct stat st;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
-		 (unsigned long long)r->start, (unsigned long long)r->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, r->path);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 /* The address that the file's headers give to what is mapped at the range's begin. */
 static bool vaddr_of(struct places *p, uint32_t pid, const struct proc_range *r, uint64_t *ret)
 {
@@ -179,7 +156,7 @@ static bool vaddr_of(struct places *p, uint32_t pid, const struct proc_range *r,
 	uint64_t *slot = map_put(&p->bases, map_mix(r->module) ^ r->pgoff, &fresh), vaddr;
 
 	if (fresh) {
-		int fd = open_code(pid, r);
+		int fd = procfs_open_mapped(pid, r->start, r->end, r->path);
 		struct elf *e = NULL;
 
 		if (fd >= 0 && !elf_open_fd(fd, &e)) {

@@ -2,12 +2,14 @@
 #include "capture/procfs.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "wire/state.h"
@@ -229,4 +231,30 @@ int procfs_each_map(uint32_t pid, procfs_map_fn *fn, void *ctx)
 	free(line);
 	fclose(f);
 	return 0;
+}
+
+int procfs_open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int procfs_open_mapped(uint32_t pid, uint64_t start, uint64_t end, const char *path)
+{
+	char at[4400];
+	int fd;
+
+	snprintf(at, sizeof(at), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
+		 (unsigned long long)end);
+	fd = procfs_open_regular(at);
+	if (fd >= 0)
+		return fd;
+	snprintf(at, sizeof(at), "/proc/%u/root%s", pid, path);
+	return procfs_open_regular(at);
 }

@@ -40,4 +40,9 @@ typedef void procfs_map_fn(void *ctx, const struct map_facts *map);
 /* All mappings of a process, in the order of their addresses. */
 int procfs_each_map(uint32_t pid, procfs_map_fn *fn, void *ctx);
 
+/* -1 for what is no regular file: a device might do something when it is opened. */
+int procfs_open_regular(const char *path);
+/* The very file that a process maps, or else what its path leads to for it; -1: neither. */
+int procfs_open_mapped(uint32_t pid, uint64_t start, uint64_t end, const char *path);
+
 #endif

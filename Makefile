@@ -36,8 +36,8 @@ Q := @
 say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
-FOLDERS := cmd view model capture guard symbol unwind store ring elf base
-SRCS := $(foreach d,preload $(FOLDERS),$(wildcard src/$(d)/*.c))
+FOLDERS := cmd view model capture guard trial symbol unwind store ring elf base
+SRCS := $(foreach d,preload $(FOLDERS),$(filter-out %.bpf.c,$(wildcard src/$(d)/*.c)))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
 SKELS := $(B)/gen/thaw.skel.h
@@ -80,7 +80,7 @@ $(O)/thaw: $(ARCHIVES)
 
 # An archive holds a folder's objects.
 define archive
-$(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(wildcard src/$(1)/*.c))
+$(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out %.bpf.c,$(wildcard src/$(1)/*.c)))
 	$(call say,AR,$$@)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -107,6 +107,20 @@ $(B)/bpf/thaw.o: $(B)/bpf/state.bpf.o $(filter-out %/state.bpf.o,$(patsubst src/
 $(B)/gen/thaw.skel.h: $(B)/bpf/thaw.o
 	$(call say,SKEL,$@)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name thaw_bpf > $@.tmp && mv $@.tmp $@
+
+# The experiments of `thaw doctor --probe`: never loaded when recording.
+$(B)/bpf/trial/%.bpf.o: src/trial/%.bpf.c | packages
+	$(call say,BPF,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+-include $(wildcard $(B)/bpf/trial/*.d)
+$(B)/gen/nested.skel.h: $(B)/bpf/state.bpf.o $(B)/bpf/trial/nested.bpf.o
+$(B)/gen/kernel_ring.skel.h: $(B)/bpf/trial/kernel_ring.bpf.o
+$(B)/gen/nested.skel.h $(B)/gen/kernel_ring.skel.h: $(B)/gen/%.skel.h:
+	$(call say,SKEL,$@)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $(B)/bpf/trial/$*.o $^
+	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/trial/$*.o name $*_bpf > $@.tmp && mv $@.tmp $@
+$(O)/obj/trial/own.o: $(B)/gen/nested.skel.h
+$(O)/obj/trial/kernel.o: $(B)/gen/kernel_ring.skel.h
 
 # Unit tests: test/unit/FOLDER/test_x.c links lib<FOLDER> and all that LAYERS puts behind it.
 layers_of = $(shell awk -v want=$(1) 'BEGIN { FS = ": *" } /^[a-z]+:/ { may[$$1] = $$2 } \
@@ -136,16 +150,9 @@ fuzz: setup
 	$(Q)$(MAKE) --no-print-directory V=fuzz CC=$(CLANG) fuzzers
 	$(Q)test/fuzz/run $(B)/fuzz/fuzz $(FUZZ_SECONDS)
 
-# Live tests in C: test/live/x.c, with kernel programs of their own in x.bpf.c where they need any.
-LIVE_BINS := $(patsubst test/live/%.c,$(O)/live/%,$(filter-out %.bpf.c,$(wildcard test/live/*.c)))
-$(B)/bpf/test/%.bpf.o: test/live/%.bpf.c | packages
-	$(call say,BPF,$@)
-	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
--include $(wildcard $(B)/bpf/test/*.d)
-$(B)/gen/nested.skel.h: $(B)/bpf/state.bpf.o $(B)/bpf/test/nested.bpf.o
-	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen object $(B)/bpf/test/nested.o $^
-	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/test/nested.o name nested_bpf > $@.tmp && mv $@.tmp $@
-$(O)/live/%: test/live/%.c $(SKELS) $(B)/gen/nested.skel.h $(O)/libring.a $(O)/libbase.a
+# Live tests in C: test/live/x.c
+LIVE_BINS := $(patsubst test/live/%.c,$(O)/live/%,$(wildcard test/live/*.c))
+$(O)/live/%: test/live/%.c $(SKELS) $$(call libs_of,trial)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
 $(O)/live/stackdump $(O)/live/eventdump: $(O)/live/%: test/live/%.c $(O)/libstore.a $(O)/libbase.a

@@ -13,7 +13,7 @@
 #include "cmd/recording.h"
 
 struct doctor_args {
-	bool json, list;
+	bool json, list, probe;
 	struct option_list accept;
 };
 
@@ -21,6 +21,8 @@ struct doctor_args {
 
 static const struct option_row rows[] = {
 	{0, "json", OPTION_FLAG, AT(json), NULL, "everything, as JSON", 0, 0, 0},
+	{0, "probe", OPTION_FLAG, AT(probe), NULL,
+	 "measure what an interrupted ring buffer costs here", 0, 0, 0},
 	{0, "list", OPTION_FLAG, AT(list), NULL, "what thaw knows of kernels, as a table", 0, 0, 0},
 	{0, "accept", OPTION_STRV, AT(accept), "ID", "as if 'thaw record --accept ID' were used", 0,
 	 0, 0},
@@ -87,6 +89,8 @@ int cmd_doctor(int argc, char **argv)
 		return output_close(stdout, "standard output") ? cmd_fail(argv[0]) : 0;
 	}
 	diagnose(accepted, &d);
+	if (args.probe)
+		doctor_probe(&d.g, &d.probe);
 	if (args.json)
 		doctor_json(&d, stdout);
 	else

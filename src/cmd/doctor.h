@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "guard/guard.h"
+#include "trial/trial.h"
 
 /* What `thaw record` would do: for a command, and for the whole machine. */
 struct choice {
@@ -13,10 +14,20 @@ struct choice {
 	char why[512];	    /* then, why */
 };
 
+/* Of --probe. Without a reason why not, there are times. */
+struct doctor_probe {
+	bool asked;
+	struct trial_own own;
+	struct trial_times kernel;
+	char own_why[480], kernel_why[480];
+	const struct guard_row *refused; /* because of that */
+};
+
 struct diagnosis {
 	struct guard g;
 	struct choice command, system;
 	enum guard_level level;
+	struct doctor_probe probe;
 };
 
 /* To standard output, 80 columns wide. */
@@ -24,6 +35,7 @@ void doctor_text(const struct diagnosis *d);
 /* Schema "thaw.doctor/1". */
 void doctor_json(const struct diagnosis *d, FILE *out);
 
+void doctor_probe(const struct guard *g, struct doctor_probe *p);
 /* All that the guard knows, as docs/guard.md has it. */
 void doctor_list(FILE *out);
 

@@ -128,6 +128,32 @@ static void json_verdict(struct json *j, const struct guard *g)
 	json_arr_end(j);
 }
 
+static void json_times(struct json *j, const char *key, const struct trial_times *t,
+		       const char *why)
+{
+	json_obj(j, key);
+	json_str(j, "why_not", why[0] ? why : NULL);
+	json_u64(j, "tries", t->tries);
+	json_u64(j, "failed", t->failed);
+	json_u64(j, "mean_ns", t->mean_ns);
+	json_u64(j, "p99_ns", t->p99_ns);
+	json_u64(j, "worst_ns", t->worst_ns);
+	json_obj_end(j);
+}
+
+static void json_probe(struct json *j, const struct doctor_probe *p)
+{
+	if (!p->asked) {
+		json_null(j, "probe");
+		return;
+	}
+	json_obj(j, "probe");
+	json_str(j, "refused", p->refused ? p->refused->id : NULL);
+	json_times(j, "kernel_ring", &p->kernel, p->kernel_why);
+	json_times(j, "thaw_ring", &p->own.nested, p->own_why);
+	json_obj_end(j);
+}
+
 void doctor_json(const struct diagnosis *d, FILE *out)
 {
 	struct json j;
@@ -141,5 +167,6 @@ void doctor_json(const struct diagnosis *d, FILE *out)
 	json_engines(&j, d);
 	json_verdict(&j, &d->g);
 	json_machine(&j, &d->g.facts);
+	json_probe(&j, &d->probe);
 	json_obj_end(&j);
 }

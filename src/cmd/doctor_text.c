@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "capture/engine.h"
 #include "cmd/doctor.h"
 #include "view/words.h"
@@ -151,6 +152,35 @@ static void findings(const struct guard_verdict *v, bool thaws, const char *titl
 	}
 }
 
+static void times_row(const char *label, const struct trial_times *t, const char *why)
+{
+	char mean[16], p99[16], worst[16], tries[16], failed[16];
+	struct buf b = {0};
+
+	if (why[0])
+		buf_printf(&b, "not tried: %s", why);
+	else if (!t->tries)
+		buf_printf(&b, "the breakpoint never came");
+	else
+		buf_printf(&b, "%s each time, 99%% within %s, %s at worst; %s of %s lost",
+			   units_duration(mean, sizeof(mean), t->mean_ns),
+			   units_duration(p99, sizeof(p99), t->p99_ns),
+			   units_duration(worst, sizeof(worst), t->worst_ns),
+			   units_count(failed, sizeof(failed), t->failed),
+			   units_count(tries, sizeof(tries), t->tries));
+	say(label, buf_cstr(&b));
+	buf_done(&b);
+}
+
+static void probe_rows(const struct doctor_probe *p)
+{
+	if (!p->asked)
+		return;
+	printf("\nA ring buffer that is interrupted by another writer, measured\n");
+	times_row("kernel", &p->kernel, p->kernel_why);
+	times_row("thaw", &p->own.nested, p->own_why);
+}
+
 void doctor_text(const struct diagnosis *d)
 {
 	headline(d);
@@ -158,4 +188,5 @@ void doctor_text(const struct diagnosis *d)
 	engine_rows(d);
 	findings(&d->g.verdict, true, "Findings");
 	findings(&d->g.verdict, false, "Known of this kernel, but no matter to thaw");
+	probe_rows(&d->probe);
 }

@@ -135,6 +135,26 @@ def test_pid_namespace():
     check(not bpf["usable"] and "--pid=host" in bpf["why_not"], bpf)
 
 
+def test_probe():
+    """The kernel's ring buffer re-entered, within its bounds; thaw's own loses nothing."""
+    said = json.loads(thaw("doctor", "--probe", "--json").stdout)
+    text = thaw("doctor", "--probe").stdout
+    check("measured" in text and not any(len(line) > 80 for line in text.splitlines()), text)
+    kernel, own = said["probe"]["kernel_ring"], said["probe"]["thaw_ring"]
+    if own["why_not"]:
+        raise Skip(own["why_not"])
+    check(own["tries"] > 100 and own["failed"] == 0, own)
+    if said["mechanisms"]["kernel_ring"] == "refuse":
+        check(said["probe"]["refused"] and kernel["tries"] == 0, said["probe"])
+        return f"kernel not tried: {said['probe']['refused']}"
+    check(0 < kernel["tries"] <= 64, kernel)
+    # A reservation inside of a reservation cannot get the lock, on any kernel.
+    check(kernel["failed"] == kernel["tries"], kernel)
+    loaded = subprocess.run(["bpftool", "prog", "show"], capture_output=True, text=True, check=False)
+    check("on_breakpoint" not in loaded.stdout, "the programs are still there")
+    return f"kernel {kernel['mean_ns'] / 1000:.1f} us, thaw {own['mean_ns'] / 1000:.2f} us"
+
+
 def test_accept_is_recorded():
     r = thaw("record", "-o", "c.thaw", "--accept", "H1", "--accept", "rt", "--", "true")
     check(r.returncode == 0, r.stderr)

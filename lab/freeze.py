@@ -17,6 +17,7 @@ from vm import Guest
 
 STEPS = ("kallsyms", "recorded", "nested", "ring+nothing", "ring+own", "ring+shared", "oneshot")
 SECONDS = 200
+TRIES = 3                # of a guest that dies of a bug of the emulation
 STANDS_STILL = 45        # without a word for so long: each step takes far less
 STALL_NS = 500_000       # a reserve takes microseconds, even here
 FIELD = re.compile(r"(\w+) (\d+)")
@@ -126,9 +127,14 @@ def judge(result, row, guest, ended):
 def run(row, image, version, archive, folder):
     result = Result(row["name"], version)
     began = time.monotonic()
-    guest = Guest(image, archive, folder, STEPS)
+    for _ in range(TRIES):
+        guest = Guest(image, archive, folder, STEPS, multi=True)
+        ended = wait(guest)
+        if not guest.died_of_emulation():
+            break
+        guest.stop()
     try:
-        judge(result, row, guest, wait(guest))
+        judge(result, row, guest, ended)
     finally:
         if result.frozen and os.environ.get("LAB_KEEP"):
             result.notes.append(f"left as it is in process {guest.process.pid}: lab/autopsy {folder}")

@@ -7,7 +7,7 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FETCH_SECONDS = 300
-COLUMNS = ("name", "suites", "package", "bpf", "ring", "oneshot")
+COLUMNS = ("name", "suites", "package", "bpf", "ring", "oneshot", "doctor")
 
 
 def table():

@@ -2,6 +2,7 @@
 """thaw on each kernel: every program loads and calls nothing but the allowed helpers, an interrupted ring
 loses nothing, recordings agree with what the workloads know, and the kernel says nothing of distress.
 Where the bpf engine cannot work, thaw must say so and leave the machine alone."""
+import json
 import re
 import time
 
@@ -48,6 +49,24 @@ def check_output(result, name, status, text):
     return re.findall(r"^ok (.*)", text, re.M)
 
 
+def judge_doctor(result, row, status, text):
+    """What it finds, and whether it would use the bpf engine, against the table."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        result.problems.append(f"doctor ended with {status} and no JSON: {text[:120]}")
+        return
+    found = sorted(f["id"] for f in said["findings"])
+    want = sorted(set(row["doctor"].split()) - {"-"})
+    usable = [e["name"] for e in said["engines"] if e["usable"]]
+    if found != want:
+        result.problems.append(f"doctor finds {' '.join(found) or 'nothing'}, not {row['doctor']}")
+    if ("bpf" in usable) != (row["bpf"] == "yes"):
+        result.problems.append(f"doctor says of the bpf engine the opposite of what works: {usable}")
+    result.doctor = " ".join(found) or "-"
+    result.notes.append(f"doctor: {said['verdict']}, {' '.join(found) or 'nothing'}")
+
+
 def judge(result, row, guest):
     steps, hangs = guest.steps()
     files = {k: v.decode("utf-8", "replace") for k, v in guest.files().items()}
@@ -58,7 +77,7 @@ def judge(result, row, guest):
     for name, (status, _) in steps.items():
         text = files.get(name, "")
         if name == "doctor":
-            result.doctor = status if "no such verb" not in text and "unknown" not in text else None
+            judge_doctor(result, row, status, text)
             continue
         oks = check_output(result, name, status, text)
         if name == "allowlist":
@@ -74,7 +93,7 @@ def judge(result, row, guest):
         elif name == "refused":
             result.notes.append("refused: " + text.strip().splitlines()[-1] if text.strip() else "?")
     result.problems += [f"the kernel says: {d}" for d in distress(files.get("dmesg", ""))[:3]]
-    want = set(YES if row["bpf"] == "yes" else NO) - {"doctor"}
+    want = set(YES if row["bpf"] == "yes" else NO)
     result.problems += [f"{step} was not run" for step in sorted(want - set(steps)) if step != hangs]
 
 

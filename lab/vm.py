@@ -12,13 +12,13 @@ import time
 QEMU = "qemu-system-x86_64"
 
 
-def acceleration():
+def patches_code_well():
     """Before 8.1 (deba78709a "accel/tcg: Always lock pages before translation"), QEMU with a thread for each
-    CPU runs code that another CPU has just patched in its old form, and the guest dies of `Oops: int3`
-    where tracepoints are turned on and off. With one thread for all CPUs it does not."""
+    CPU runs code that another CPU has just patched in its old form, and now and then the guest dies of
+    `Oops: int3` where tracepoints are turned on and off. With one thread for all CPUs it does not."""
     out = subprocess.run([QEMU, "--version"], capture_output=True, text=True, check=True).stdout
     version = tuple(int(n) for n in re.search(r"(\d+)\.(\d+)", out).groups())
-    return "tcg,thread=multi" if version >= (8, 1) else "tcg,thread=single"
+    return version >= (8, 1)
 
 
 def files_of(bulk):
@@ -40,7 +40,9 @@ def files_of(bulk):
 class Guest:
     """Starts at once. `folder` receives the serial ports, the files and the socket of the gdb stub."""
 
-    def __init__(self, kernel, archive, folder, todo, extra=""):
+    def __init__(self, kernel, archive, folder, todo, multi=False):
+        """`multi`: a thread for each CPU, whatever QEMU does with patched code: stalls are as long as they
+        are then, and not as long as the other CPU's turn."""
         os.makedirs(folder, exist_ok=True)
         self.folder = folder
         self.serial = os.path.join(folder, "serial.txt")
@@ -49,10 +51,11 @@ class Guest:
         for stale in (self.serial, self.bulk, self.gdb):
             if os.path.exists(stale):
                 os.unlink(stale)
-        words = f"console=ttyS0 quiet panic=-1 lab.do={','.join(todo)} {extra}".strip()
+        words = f"console=ttyS0 quiet panic=-1 lab.do={','.join(todo)}"
+        threads = "multi" if multi or patches_code_well() else "single"
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [QEMU, "-accel", acceleration(), "-cpu", "max", "-smp", "2", "-m", "2G", "-nodefaults",
+            [QEMU, "-accel", f"tcg,thread={threads}", "-cpu", "max", "-smp", "2", "-m", "2G", "-nodefaults",
              "-display", "none", "-no-reboot", "-kernel", kernel, "-initrd", archive,
              "-append", words, "-serial", f"file:{self.serial}", "-serial", f"file:{self.bulk}",
              "-chardev", f"socket,path={self.gdb},server=on,wait=off,id=gdb", "-gdb", "chardev:gdb"],
@@ -68,6 +71,9 @@ class Guest:
     def said(self):
         """The guest's lines for the host, as lists of words."""
         return [line[4:].split() for line in self.lines() if line.startswith("LAB ")]
+
+    def died_of_emulation(self):
+        return not patches_code_well() and any("Oops: int3" in line for line in self.lines())
 
     def running(self):
         return self.process.poll() is None

@@ -23,6 +23,18 @@ static uint64_t *at(const struct bpf_source *b, uint64_t pos)
 	return (uint64_t *)(b->data + (pos & (b->size - 8)));
 }
 
+/*
+ * A stack is sent by whoever meets it first. That may be an interrupt, and the program that it has
+ * interrupted, which read the clock before, then refers to what is sent: so stacks go ahead of
+ * records that are older, but not by more than a program takes.
+ */
+#define STACK_AHEAD_NS 1000000u
+
+static uint64_t time_of(uint32_t kind, uint64_t ts)
+{
+	return kind == PR_STACK && ts > STACK_AHEAD_NS ? ts - STACK_AHEAD_NS : ts;
+}
+
 static void pull(struct source *s, record_vec *out)
 {
 	struct bpf_source *b = (struct bpf_source *)s;
@@ -34,12 +46,13 @@ static void pull(struct source *s, record_vec *out)
 
 		if (hdr != ring_header(b->seen, b->salt, PR_KIND(hdr), PR_LEN(hdr)) || !PR_LEN(hdr))
 			break; /* reserved, but not committed yet */
-		vec_push(out, (struct record){.ts = ((const struct pr_hdr *)rec)->ts,
-					      .pos = b->seen,
-					      .data = rec,
-					      .len = PR_LEN(hdr),
-					      .cpu = s->cpu,
-					      .type = RECORD_PROBE});
+		vec_push(out, (struct record){
+				      .ts = time_of(PR_KIND(hdr), ((const struct pr_hdr *)rec)->ts),
+				      .pos = b->seen,
+				      .data = rec,
+				      .len = PR_LEN(hdr),
+				      .cpu = s->cpu,
+				      .type = RECORD_PROBE});
 		b->seen += PR_LEN(hdr);
 	}
 }

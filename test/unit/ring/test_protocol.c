@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "ring/order.h"
 #include "ring/source.h"
 #include "wire/probe.h"
 #include "wire/ring.h"
@@ -166,9 +167,53 @@ static void test_hammer(void **state)
 	free(ring);
 }
 
+static uint32_t kinds_passed[8];
+static size_t n_passed;
+
+static void note_kind(void *ctx, const struct record *rec)
+{
+	assert_true(n_passed < ARRAY_LEN(kinds_passed));
+	kinds_passed[n_passed++] = PR_KIND(*(const uint64_t *)rec->data);
+}
+
+static void put_record(struct ring_head *r, uint32_t kind, uint64_t ts)
+{
+	uint64_t pos = ring_reserve(r, RING_BYTES, sizeof(struct pr_hdr));
+	struct pr_hdr *h = (void *)((uint8_t *)r + RING_HEAD + (pos & (RING_BYTES - 8)));
+
+	h->ts = ts;
+	ring_commit((__u64 *)&h->hdr, ring_header(pos, SALT, kind, sizeof(*h)));
+}
+
+/* A program reads the clock, an interrupt sends the stack that both have, the program goes on and
+ * refers to it: the stack must be there first. */
+static void test_stack_of_interrupt(void **state)
+{
+	struct ring_head *r = mem_zalloc(RING_HEAD + RING_BYTES + RING_SLACK);
+	struct source *src = source_bpf_new(r, RING_BYTES, SALT, 0);
+	struct order *o = order_new(&src, 1, 0);
+	const uint64_t began = 5000000000, interrupt = began + 40000;
+
+	put_record(r, PR_SWITCH, began - 10);
+	put_record(r, PR_STACK, interrupt);
+	put_record(r, PR_SAMPLE, interrupt);
+	put_record(r, PR_WAIT, began);
+	n_passed = 0;
+	order_drain(o, note_kind, NULL);
+	assert_int_equal(n_passed, 4);
+	assert_int_equal(kinds_passed[0], PR_STACK);
+	assert_int_equal(kinds_passed[1], PR_SWITCH);
+	assert_int_equal(kinds_passed[2], PR_WAIT);
+	assert_int_equal(kinds_passed[3], PR_SAMPLE);
+	order_free(o);
+	source_close(src);
+	free(r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_hammer)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_hammer),
+					   cmocka_unit_test(test_stack_of_interrupt)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

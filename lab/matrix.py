@@ -10,7 +10,7 @@ from vm import Guest
 
 SECONDS = 300        # a guest that takes longer hangs: most are done in 150
 DISTRESS = re.compile(r"soft lockup|hard LOCKUP|self-detected stall|detected stalls|took too long|"
-                      r"hrtimer: interrupt took|lowering kernel\.perf|blocked for more than|"
+                      r"hrtimer: interrupt took \d{9}|lowering kernel\.perf|blocked for more than|"
                       r"WARNING: |BUG: |Oops|general protection|Kernel panic|rqspinlock|"
                       r"possible deadlock|bad: scheduling")
 

@@ -54,6 +54,8 @@ static const struct {
 	{"thaw_contention_end", 150, 3000},
 };
 
+#define INSNS_MAX 65536
+
 static int failures;
 
 static void fail(const char *what, const char *why)
@@ -118,8 +120,51 @@ static bool address_allowed(uint64_t addr, const char **ret_name)
 
 static bool may_read_user = true; /* as the variant at hand is set */
 
+/*
+ * What can be run. Kernels before 6.8 (2afae08c9dcb "bpf: Validate global subprogs lazily") keep
+ * functions in a program that nothing in it calls any more.
+ */
+static void mark_reachable(const struct bpf_insn *insns, size_t n, bool *seen)
+{
+	static size_t todo[2 * INSNS_MAX];
+	size_t left = 0;
+
+	todo[left++] = 0;
+	while (left) {
+		size_t i = todo[--left];
+
+		while (i < n && !seen[i]) {
+			const struct bpf_insn *p = &insns[i];
+			__u8 class = BPF_CLASS(p->code), op = BPF_OP(p->code);
+
+			seen[i++] = true;
+			if (p->code == (BPF_LD | BPF_IMM | BPF_DW)) {
+				if (p->src_reg == BPF_PSEUDO_FUNC)
+					todo[left++] = i + p->imm;
+				i++;
+			} else if (class == BPF_JMP && op == BPF_CALL) {
+				/* The kernel says the distance in `off`, in `imm` which one. */
+				if (p->src_reg == BPF_PSEUDO_CALL)
+					todo[left++] = i + (p->off ? p->off : p->imm);
+			} else if (class == BPF_JMP && op == BPF_EXIT) {
+				break;
+			} else if (class == BPF_JMP && op == BPF_JA) {
+				i += p->off;
+			} else if (class == BPF_JMP32 && op == BPF_JA) {
+				i += p->imm;
+			} else if (class == BPF_JMP || class == BPF_JMP32) {
+				todo[left++] = i + p->off;
+			}
+		}
+	}
+}
+
 static void check_calls(const char *name, const struct bpf_insn *insns, size_t n, uint64_t base)
 {
+	static bool run[INSNS_MAX];
+
+	memset(run, 0, sizeof(run));
+	mark_reachable(insns, n, run);
 	for (size_t i = 0; i < n; i++) {
 		const char *callee;
 		char why[160];
@@ -134,7 +179,7 @@ static void check_calls(const char *name, const struct bpf_insn *insns, size_t n
 			snprintf(why, sizeof(why), "calls %s, which is not on the list", callee);
 			fail(name, why);
 		}
-		if (!may_read_user && !strcmp(callee, "bpf_probe_read_user"))
+		if (!may_read_user && run[i] && !strcmp(callee, "bpf_probe_read_user"))
 			fail(name, "reads user memory although it is told not to");
 	}
 }
@@ -178,7 +223,7 @@ static void check_maps(const char *name, const __u32 *ids, __u32 n)
 static void check_program(struct bpf_program *prog, uint64_t base)
 {
 	const char *name = bpf_program__name(prog);
-	static struct bpf_insn insns[65536];
+	static struct bpf_insn insns[INSNS_MAX];
 	__u32 ids[64];
 	struct bpf_prog_info info = {.xlated_prog_insns = (uintptr_t)insns,
 				     .xlated_prog_len = sizeof(insns),

@@ -195,6 +195,7 @@ static void find_changes(struct collector *c, struct changes *ch)
 	for (size_t i = 0; map_next(&c->threads, &i, &slot);) {
 		uint32_t tid = (uint32_t)slot->key, pid = (uint32_t)slot->val;
 
+		engine_beat(c->e);
 		if (procfs_thread(pid, tid, &facts) ||
 		    (facts.state & (STATE_ZOMBIE | STATE_DEAD))) {
 			vec_push(&ch->gone, tid);

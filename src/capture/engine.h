@@ -3,7 +3,8 @@
  * An engine gets records out of the kernel. It goes through open -> attach -> arm -> disarm ->
  * close: after open everything is loaded and nothing runs; after attach the programs run and return
  * at once; arm lets them record. Everything hangs on file descriptors, so that the death of the
- * process in any state removes all of it.
+ * process in any state removes all of it. (What the bpf engine attaches is held by a child that
+ * dies with it: sentinel.h.)
  */
 #ifndef THAW_CAPTURE_ENGINE_H
 #define THAW_CAPTURE_ENGINE_H
@@ -83,7 +84,7 @@ struct engine_ops {
 	bool (*ease)(struct engine *e, enum step step);
 	/* The collector is alive, at this moment. Without it the probes switch themselves off. */
 	void (*beat)(struct engine *e, uint64_t now);
-	/* While armed: have they? arm() lets them go on. Both may be missing. */
+	/* While armed: have they? Then attach() and arm() let them go on. Both may be missing. */
 	bool (*blown)(struct engine *e, struct fuse *ret);
 	/* CPU time that the probes have taken, by their own measure. May be missing. */
 	uint64_t (*own_ns)(struct engine *e);

@@ -30,6 +30,7 @@
 #include "capture/cgroup.h"
 #include "capture/cpus.h"
 #include "capture/engine.h"
+#include "capture/sentinel.h"
 #include "guard/guard.h"
 #include "wire/probe.h"
 #include "wire/ring.h"
@@ -52,11 +53,15 @@ struct big {
 };
 enum { BIG_ROWS, BIG_BLOCKS, BIG_MAPPINGS, BIG_PROCS, BIG_RULES, BIG_SPACES, BIG_OBJECTS, BIGS };
 
+typedef VEC(struct bpf_link *) link_vec;
+
 struct bpf_engine {
 	struct engine base;
 	struct big big[BIGS];
 	struct thaw_bpf *skel;
-	VEC(struct bpf_link *) links;
+	link_vec links; /* of the clocks; the sentinel has the others */
+	struct sentinel sentinel;
+	bool no_samples;  /* given up */
 	VEC(int) clocks;  /* cpu-clock events; their programs are in links */
 	VEC(int) ticking; /* the same, while they are the links' */
 	VEC(int) sidebands;
@@ -342,6 +347,7 @@ static void bpf_close(struct engine *e)
 {
 	struct bpf_engine *b = bpf(e);
 
+	sentinel_stop(&b->sentinel);
 	for (size_t i = 0; i < b->links.n; i++)
 		bpf_link__destroy(b->links.v[i]);
 	for (size_t i = 0; i < b->clocks.n; i++)
@@ -387,7 +393,14 @@ static int bpf_open(const struct plan *plan, struct engine **ret)
 	return 0;
 }
 
-static int attach_one(struct bpf_engine *b, struct bpf_program *prog, int clock_fd)
+static void links_drop(link_vec *links)
+{
+	for (size_t i = 0; i < links->n; i++)
+		bpf_link__destroy(links->v[i]);
+	vec_done(links);
+}
+
+static int attach_one(struct bpf_program *prog, int clock_fd, link_vec *into)
 {
 	struct bpf_link *link = clock_fd < 0 ? bpf_program__attach(prog)
 					     : bpf_program__attach_perf_event(prog, clock_fd);
@@ -395,36 +408,63 @@ static int attach_one(struct bpf_engine *b, struct bpf_program *prog, int clock_
 	if (!link)
 		return err_set(-errno, "attaching %s: %s", bpf_program__name(prog),
 			       strerror(errno));
-	vec_push(&b->links, link);
+	vec_push(into, link);
 	return 0;
 }
 
+/* The clocks stay ours; only the first time are there any to attach to. */
+static int attach_clocks(struct bpf_engine *b)
+{
+	for (size_t i = 0; i < b->clocks.n; i++) {
+		int rc = attach_one(b->skel->progs.thaw_sample, b->clocks.v[i], &b->links);
+
+		if (rc)
+			return rc;
+		/* The link has the descriptor now, and closes it. */
+		vec_push(&b->ticking, b->clocks.v[i]);
+		b->clocks.v[i] = -1;
+	}
+	b->clocks.n = 0;
+	return 0;
+}
+
+static int hand_over(struct bpf_engine *b, const link_vec *links)
+{
+	struct sentinel_opts o = {
+		.fuse = &b->skel->bss->fuse, .clocks = b->ticking.v, .n_clocks = b->ticking.n};
+	VEC(int) fds = {0};
+	int rc;
+
+	for (size_t i = 0; i < links->n; i++)
+		vec_push(&fds, bpf_link__fd(links->v[i]));
+	o.keep = fds.v;
+	o.n_keep = fds.n;
+	rc = sentinel_start(&b->sentinel, &o);
+	vec_done(&fds);
+	return rc;
+}
+
+/* The first time, and again when the sentinel has let go: see blown(). */
 static int bpf_attach(struct engine *e)
 {
 	struct bpf_engine *b = bpf(e);
 	struct bpf_program *prog;
+	link_vec links = {0};
+	int rc = attach_clocks(b);
 
 	for (size_t i = 0; i < b->sidebands.n; i++)
 		ioctl(b->sidebands.v[i], PERF_EVENT_IOC_ENABLE, 0);
+	for (size_t i = 0; i < b->ticking.n && !b->no_samples; i++)
+		ioctl(b->ticking.v[i], PERF_EVENT_IOC_ENABLE, 0);
 	bpf_object__for_each_program(prog, b->skel->obj)
 	{
-		bool sampler = prog == b->skel->progs.thaw_sample;
-
-		if (!bpf_program__autoload(prog))
-			continue;
-		for (size_t i = 0; i < (sampler ? b->clocks.n : 1); i++) {
-			int rc = attach_one(b, prog, sampler ? b->clocks.v[i] : -1);
-
-			if (rc)
-				return rc;
-			/* The link has the descriptor now, and closes it. */
-			if (sampler) {
-				vec_push(&b->ticking, b->clocks.v[i]);
-				b->clocks.v[i] = -1;
-			}
-		}
+		if (!rc && bpf_program__autoload(prog) && prog != b->skel->progs.thaw_sample)
+			rc = attach_one(prog, -1, &links);
 	}
-	return 0;
+	rc = rc ? rc : hand_over(b, &links);
+	/* From here on they are the sentinel's. */
+	links_drop(&links);
+	return rc;
 }
 
 /* Not at every call: the CPUs read the line in which it lies at every switch. */
@@ -444,8 +484,10 @@ static bool bpf_blown(struct engine *e, struct fuse *ret)
 {
 	const struct thaw_bpf__bss *bss = bpf(e)->skel->bss;
 
-	if (__atomic_load_n(&bss->armed, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&bss->armed, __ATOMIC_SEQ_CST) && !sentinel_gone(&bpf(e)->sentinel))
 		return false;
+	__atomic_store_n(&bpf(e)->skel->bss->armed, 0, __ATOMIC_SEQ_CST);
+	sentinel_stop(&bpf(e)->sentinel);
 	*ret = *(const volatile struct fuse *)&bss->fuse;
 	if (!ret->ts)
 		ret->ts = ret->alive_until - FUSE_STALE_NS;
@@ -530,6 +572,7 @@ static bool bpf_ease(struct engine *e, enum step step)
 		__atomic_store_n(&b->skel->bss->no_wait_stacks, 1, __ATOMIC_SEQ_CST);
 		return true;
 	case STEP_SAMPLES:
+		b->no_samples = true;
 		for (size_t i = 0; i < b->ticking.n; i++)
 			ioctl(b->ticking.v[i], PERF_EVENT_IOC_DISABLE, 0);
 		return b->ticking.n > 0;

@@ -213,12 +213,15 @@ static void check_fuse(struct session *s)
 
 	if (!ops->blown || !ops->blown(s->engine, &fuse))
 		return;
-	if (fuse.reason == FUSE_SLOW) {
+	if (fuse.reason == FUSE_SLOW || ops->attach(s->engine)) {
+		bool slow = fuse.reason == FUSE_SLOW;
+
 		detach(s);
+		collector_detached(s->collector, fuse.ts);
 		news.step = STEP_DETACH;
-		news.cause = STEP_CAUSE_SLOW_PROBE;
-		news.value = fuse.took;
-		news.limit = FUSE_SLOW_NS;
+		news.cause = slow ? STEP_CAUSE_SLOW_PROBE : STEP_CAUSE_NO_ANSWER;
+		news.value = slow ? fuse.took : s->detached_ns - fuse.ts;
+		news.limit = slow ? FUSE_SLOW_NS : FUSE_STALE_NS;
 		tell_step(s, s->detached_ns, &news);
 		return;
 	}

@@ -18,8 +18,9 @@ static const struct workload_case cases[] = {
 	 "a thread that sleeps count times"},
 	{"pingpong",
 	 case_pingpong,
-	 {{{"trips", "10007"}, {"mode", "p"}, {"cpu", "-1"}, {"seconds", "0"}}},
-	 "a byte to and fro; mode p: processes, t: threads; seconds overrides trips"},
+	 {{{"trips", "10007"}, {"mode", "p"}, {"cpu", "-1"}, {"seconds", "0"}, {"every", "0"}}},
+	 "a byte to and fro; mode p: processes, t: threads; seconds overrides trips; every: "
+	 "the floor of each so many seconds"},
 	{"pingpong2",
 	 case_pingpong2,
 	 {{{"trips", "10007"}, {"mode", "p"}, {"seconds", "0"}}},

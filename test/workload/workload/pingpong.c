@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ struct pair {
 	bool process;
 	ssize_t cpu; /* -1: any */
 	uint64_t trips, length_ns;
+	uint64_t every_ns; /* tell the floor so often; 0: at the end only */
 	struct truth *left, *right;
 	struct party parties[2];
 };
@@ -81,13 +83,31 @@ static bool pair_more(const struct pair *p, uint64_t trips, uint64_t end_ns)
 	return p->length_ns ? now_ns() < end_ns : trips < p->trips;
 }
 
+/* "floor MOMENT NS": the fastest switch since the last line, by CLOCK_MONOTONIC. */
+static void floor_tell(const struct pair *p, uint64_t *told_ns, double *floor_ns, double chunk_ns)
+{
+	uint64_t now = now_ns();
+
+	if (!p->every_ns)
+		return;
+	if (!*floor_ns || chunk_ns < *floor_ns)
+		*floor_ns = chunk_ns;
+	if (now - *told_ns < p->every_ns)
+		return;
+	dprintf(STDOUT_FILENO, "floor %llu %.1f\n", (unsigned long long)now,
+		*floor_ns / (2.0 * CHUNK_TRIPS));
+	*told_ns = now;
+	*floor_ns = 0;
+}
+
 static void *left_main(void *arg)
 {
 	struct pair *p = arg;
 	struct ping ping = {p->to_left[0], p->to_right[1], 0};
 	struct facts *f = &p->left->facts;
 	uint64_t trips = 0, total = 0, end_ns;
-	double best = 0;
+	double best = 0, floor_ns = 0;
+	uint64_t told_ns = now_ns();
 
 	if (p->cpu >= 0)
 		pin((size_t)p->cpu);
@@ -101,6 +121,8 @@ static void *left_main(void *arg)
 		ns = chunk_run(&ping, n);
 		if (n == CHUNK_TRIPS && (!best || (double)ns < best))
 			best = (double)ns;
+		if (n == CHUNK_TRIPS)
+			floor_tell(p, &told_ns, &floor_ns, (double)ns);
 		total += ns;
 		trips += n;
 	}
@@ -151,7 +173,7 @@ static void pair_join(struct pair *p)
 	}
 }
 
-static void pairs_run(const struct args *a, size_t n, const ssize_t *cpus)
+static void pairs_run(const struct args *a, size_t n, const ssize_t *cpus, double every)
 {
 	const char *mode = arg_str(a, "mode");
 	struct truth *truths = truth_room(2 * n);
@@ -166,6 +188,7 @@ static void pairs_run(const struct args *a, size_t n, const ssize_t *cpus)
 			.cpu = cpus[i],
 			.trips = arg_count(a, "trips"),
 			.length_ns = arg_seconds(a),
+			.every_ns = (uint64_t)(every * 1e9),
 			.left = &truths[2 * i],
 			.right = &truths[2 * i + 1],
 		};
@@ -189,7 +212,7 @@ void case_pingpong(const struct args *a)
 {
 	ssize_t cpu = (ssize_t)arg_num(a, "cpu");
 
-	pairs_run(a, 1, &cpu);
+	pairs_run(a, 1, &cpu, arg_num(a, "every"));
 }
 
 void case_pingpong2(const struct args *a)
@@ -199,5 +222,5 @@ void case_pingpong2(const struct args *a)
 
 	for (size_t i = 0; i < n; i++)
 		each[i] = (ssize_t)cpus[i];
-	pairs_run(a, n, each);
+	pairs_run(a, n, each, 0);
 }

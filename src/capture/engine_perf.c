@@ -32,6 +32,7 @@
 #include "capture/perf_limits.h"
 #include "capture/perf_stream.h"
 #include "capture/procfs.h"
+#include "guard/guard.h"
 #include "wire/unseen.h"
 
 /*
@@ -51,13 +52,14 @@
 #define POLL_MAX_NS (20 * NSEC_PER_MSEC)
 
 #define DISCARD_EVERY 256
+#define CLOSE_TICKS 4 /* a clock's last tick is over by then */
 
 #define ROWS (4u << 20)
 #define BLOCKS (1u << 20)
 
 struct event_fd {
 	int fd;
-	uint32_t source;
+	uint32_t source; /* that it writes to */
 };
 
 struct perf_engine {
@@ -69,6 +71,7 @@ struct perf_engine {
 	VEC(struct event_fd) events;
 	struct map sets;	   /* tids with one of their own */
 	uint64_t *open_lost;	   /* by source: records whose loss nobody has told */
+	bool slow_close;	   /* the kernel must have time between stopping and closing */
 	bool no_build_id, no_lost; /* this kernel cannot: before 5.12, 6.0 */
 	struct unwind_arrays arrays;
 	size_t files;
@@ -423,6 +426,7 @@ static int perf_open(const struct plan *plan, struct engine **ret)
 	p->setup.freq_hz = plan->freq_hz;
 	p->setup.min_wait_ns = plan->min_wait_ns;
 	p->setup.inherit = !plan->no_inherit;
+	p->slow_close = !verdict_allows(&plan->guard->verdict, MECHANISM_CLOCK_CLOSE);
 	rc = open_all(p, plan);
 	if (rc) {
 		perf_close(&p->base);
@@ -500,6 +504,39 @@ static void perf_arm(struct engine *e)
 {
 }
 
+/* Events of threads have children, whose rate cannot be changed: they can only be stopped. */
+static bool slow_down(struct perf_engine *p, uint64_t hz)
+{
+	uint64_t period = NSEC_PER_SEC / hz;
+	bool slower = p->setup.wide && p->setup.freq_hz;
+
+	for (size_t i = 0; i < p->events.n && slower; i++)
+		if (p->events.v[i].source < p->online.n)
+			slower = !ioctl(p->events.v[i].fd, PERF_EVENT_IOC_PERIOD, &period);
+	return slower;
+}
+
+static bool perf_ease(struct engine *e, enum step step)
+{
+	struct perf_engine *p = perf(e);
+
+	switch (step) {
+	case STEP_RATE:
+		return slow_down(p, STEP_RATE_HZ);
+	case STEP_WAIT_STACKS:
+		for (size_t i = 0; i < p->events.n; i++)
+			if (p->events.v[i].source >= p->online.n)
+				ioctl(p->events.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		return p->limits.kernel;
+	case STEP_SAMPLES:
+		/* The clock's event tells of switches too, and has to stay. */
+		p->setup.no_samples = slow_down(p, 1);
+		return p->setup.no_samples;
+	default:
+		return false;
+	}
+}
+
 /* A loss is told by the next record that gets through, if there is one. */
 static void find_open_losses(struct perf_engine *p)
 {
@@ -517,6 +554,12 @@ static void perf_disarm(struct engine *e)
 
 	for (size_t i = 0; i < p->events.n; i++)
 		ioctl(p->events.v[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	if (p->slow_close && p->setup.freq_hz) {
+		uint64_t ns = CLOSE_TICKS * NSEC_PER_SEC / p->setup.freq_hz;
+		struct timespec t = {(time_t)(ns / NSEC_PER_SEC), (long)(ns % NSEC_PER_SEC)};
+
+		nanosleep(&t, NULL);
+	}
 	find_open_losses(p);
 }
 
@@ -568,6 +611,7 @@ const struct engine_ops engine_perf = {
 	.watched = perf_watched,
 	.unwind_arrays = perf_unwind_arrays,
 	.hurry = perf_hurry,
+	.ease = perf_ease,
 	.losses = perf_losses,
 	.open_loss = perf_open_loss,
 };

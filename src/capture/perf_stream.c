@@ -229,7 +229,7 @@ static void on_sample(struct perf_stream *s, const struct perf_record *r, uint16
 	struct pr_sample sample = {.tid = r->tid, .pid = r->pid};
 	struct seen *t;
 
-	if (!r->tid || r->tid == TID_OTHER)
+	if (!r->tid || r->tid == TID_OTHER || (s->setup->no_samples && !at_switch(s, r->id)))
 		return;
 	sample.kstack = kernel_stack(s, r, cpu);
 	sample.ustack = user_stack(s, r);
@@ -307,10 +307,18 @@ static void on_in(struct perf_stream *s, const struct perf_record *r, uint16_t c
 {
 	struct cpu_now *c = now_on(s, cpu);
 
-	/* The record of who left has told it already, unless that was lost. */
+	uint32_t prev = TID_OTHER, state = 0;
+
+	/* The record of who left has told it already. Some threads never tell: then this does. */
 	if (r->switched.wide && c->tid == r->tid)
 		return;
-	emit_switch(s, TID_OTHER, r->tid, 0, r->ts, cpu);
+	if (r->switched.wide && c->tid != TID_OTHER) {
+		prev = r->switched.other_tid;
+		if (prev != c->tid)
+			emit_switch(s, c->tid, prev, leaves(s, c->tid, false, r->ts), r->ts, cpu);
+		state = leaves(s, prev, false, r->ts);
+	}
+	emit_switch(s, prev, r->tid, state, r->ts, cpu);
 	comes(s, r->tid, r->pid, r->ts, cpu);
 	now_runs(c, r->pid, r->tid);
 }

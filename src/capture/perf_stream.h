@@ -26,9 +26,10 @@
 struct perf_setup {
 	uint64_t sample_type;
 	uint64_t freq_hz, min_wait_ns;
-	bool wide;    /* events of CPUs, whoever runs there; else of threads */
-	bool inherit; /* children and new threads are looked at too */
-	bool filter;  /* wide, but only those in `members` count */
+	bool wide;	 /* events of CPUs, whoever runs there; else of threads */
+	bool inherit;	 /* children and new threads are looked at too */
+	bool no_samples; /* any more */
+	bool filter;	 /* wide, but only those in `members` count */
 	struct map members;
 	struct map ids; /* of an event -> PERF_OF_SET(), and PERF_AT_SWITCH */
 };

@@ -52,7 +52,7 @@ struct recording_opts {
 		       "buffer per CPU, a power of two: 1M, 8M (by CPUs)", 4096, 64 << 20)
 #define RECORDING_ENGINE_ROW(at)                                                                   \
 	RECORDING_ROW_(0, "engine", OPTION_STR, at, engine, "NAME",                                \
-		       "how to record: auto, bpf or perf (auto)", 0, 0)
+		       "how to record: auto, bpf, perf or ctimer (auto)", 0, 0)
 
 #define RECORDING_ACCEPT_ROW(at)                                                                   \
 	RECORDING_ROW_(0, "accept", OPTION_STRV, at, accept, "ID",                                 \

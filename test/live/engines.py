@@ -186,6 +186,7 @@ def test_whole_machine():
         near(cpu["busy_ns"] + cpu["idle_ns"], rep["capture"]["duration_ns"], 0.002, 0, "CPU time")
     near(sum(t["running_ns"] for t in rep["threads"]), sum(c["busy_ns"] for c in rep["cpus"]), 0.005,
          0, "running time of all threads")
+    check(rep["losses"]["contradictions"] == 0, f"{rep['losses']}")
 
 
 def test_attach():

@@ -294,6 +294,12 @@ static void test_cpu_wide(void **state)
 	back.switched.wide = true;
 	feed(&c, &back, 0); /* the other half of it */
 	assert_int_equal(c.said.n, 0);
+	/* Thread 6 leaves without a word: who comes says whom it follows. */
+	wide_out(&c, 5, 6, 220);
+	back.ts = 230;
+	back.switched.other_tid = 6;
+	feed(&c, &back, 0);
+	expect_switch(&c, 0, 6, 5, STATE_INTERRUPTIBLE);
 	wide_out(&c, 5, 4, 300);
 	end.task.tid = 4;
 	feed(&c, &end, 0);

@@ -33,7 +33,7 @@ struct collector {
 	struct runs *runs;
 	VEC(struct step_told) steps; /* that are not yet told: earlier records may still come */
 	uint64_t detached_ns;
-	bool paused; /* no record is on its way */
+	bool paused;		    /* no record is on its way */
 	struct perf_stream *stream; /* of the perf engine */
 	struct perf_record perf;    /* the one at hand */
 	uint64_t damaged;	    /* perf records that are none */

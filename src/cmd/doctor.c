@@ -50,10 +50,21 @@ static void choose(const struct guard *g, enum scope scope, struct choice *ret)
 	const struct engine_ops *ops;
 
 	*ret = (struct choice){0};
-	if (engine_choose(&plan, &ops))
-		snprintf(ret->why, sizeof(ret->why), "%s", err_msg());
-	else
+	if (!engine_choose(&plan, &ops)) {
 		ret->engine = ops->name;
+		return;
+	}
+	snprintf(ret->why, sizeof(ret->why), "%s", err_msg());
+	/* What keeps an engine from it that could be used for something else tells more. */
+	for (size_t i = 0; i < engine_count(); i++) {
+		int id = guard_engine_id(engine_at(i)->name);
+
+		if (id < 0 || !g->verdict.engines[id].usable)
+			continue;
+		engine_check(engine_at(i), &plan);
+		snprintf(ret->why, sizeof(ret->why), "%s", err_msg());
+		return;
+	}
 }
 
 static void diagnose(uint32_t accepted, struct diagnosis *d)

@@ -111,3 +111,19 @@ enum guess detect_no_contention(const struct guard_facts *f, const struct guard_
 	return guard_has(k, FEATURE_TP_SWITCH) && !guard_has(k, FEATURE_TP_CONTENTION) ? GUESS_BAD
 										       : GUESS_GOOD;
 }
+
+/* RHEL and SLE ship perf, which does the same all day: there, only what is known counts. */
+static bool perf_is_tested(const struct guard_facts *f)
+{
+	return f->vendor == VENDOR_FROZEN;
+}
+
+enum guess detect_perf_usercopy(const struct guard_facts *f, const struct guard_features *k)
+{
+	return perf_is_tested(f) ? GUESS_GOOD : detect_usercopy(f, k);
+}
+
+enum guess detect_perf_clocks(const struct guard_facts *f, const struct guard_features *k)
+{
+	return perf_is_tested(f) ? GUESS_GOOD : detect_clock_destroy(f, k);
+}

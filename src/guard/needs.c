@@ -89,11 +89,17 @@ static void judge_bpf(struct guard_engine *e, const struct guard_verdict *v,
 
 /* ---- perf ---- */
 
-static void judge_perf(struct guard_engine *e, const struct guard_facts *f,
-		       const struct guard_features *k)
+static void judge_perf(struct guard_engine *e, const struct guard_verdict *v,
+		       const struct guard_facts *f, const struct guard_features *k)
 {
+	const struct guard_row *bug = refusal(v, MECHANISM_PERF_STACKS);
 	bool mighty = guard_can_perfmon(f) && !f->own_user_ns;
 
+	bug = bug ? bug : refusal(v, MECHANISM_PERF_CLOCKS);
+	if (bug) {
+		no(e, -ENOTSUP, "%s (%s). %s", bug->title, bug->id, bug->todo);
+		return;
+	}
 	if (guard_has(k, FEATURE_CLOCK_SELF))
 		return;
 	if (!mighty && f->paranoid > 2)
@@ -129,7 +135,7 @@ void guard_engine_judge(struct guard_engine *e, enum guard_engine_id id,
 		judge_bpf(e, v, facts, features);
 		break;
 	case ENGINE_PERF:
-		judge_perf(e, facts, features);
+		judge_perf(e, v, facts, features);
 		break;
 	case ENGINE_CTIMER:
 		judge_ctimer(e, facts, features);

@@ -141,12 +141,37 @@ static void test_kernel_lacks(void **state)
 	assert_int_equal(verdict_level(&v, "bpf"), LEVEL_DEGRADED);
 }
 
+/* Bugs that the perf engine would meet, and the others not. */
+static void test_perf_refused(void **state)
+{
+	static const struct {
+		const char *release, *usable;
+	} rows[] = {
+		{"5.18.9", "bpf perf ctimer"},
+		{"5.19.2", "bpf ctimer"},
+		{"6.0.19", "bpf ctimer"},
+		{"6.1.0", "bpf perf ctimer"},
+		{"6.17.7", "bpf perf ctimer"},
+		{"6.17.8", "bpf ctimer"},
+		{"6.18.5", "bpf ctimer"},
+		{"6.18.6", "bpf perf ctimer"},
+		{"5.14.0-570.el9", "bpf perf ctimer"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		machine(ROOT);
+		strcpy(facts.release, rows[i].release);
+		guard_kernel_parse(&facts, "");
+		assert_string_equal(usable(), rows[i].usable);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_root),	     cmocka_unit_test(test_plain_user),
 		cmocka_unit_test(test_paranoid),     cmocka_unit_test(test_namespaces),
-		cmocka_unit_test(test_kernel_lacks),
+		cmocka_unit_test(test_kernel_lacks), cmocka_unit_test(test_perf_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

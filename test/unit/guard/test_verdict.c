@@ -92,8 +92,8 @@ static void test_every_series(void **state)
 static void test_user_reads(void **state)
 {
 	expect("5.18.19", "F2");
-	expect("5.19.0", "H1 R4");
-	expect("6.0.19", "H1 R4");
+	expect("5.19.0", "H1 R4 H26");
+	expect("6.0.19", "H1 R4 H26");
 	expect("6.1.0", "H1 R4");
 	expect("6.1.25", "H1 R4"); /* Amazon's, with which it was first seen */
 	expect("6.1.35", "H1 R4");
@@ -132,13 +132,13 @@ static void test_clocks(void **state)
 	expect("6.16.12", "C1 R2");
 	expect("6.17.0", "C1 R2");
 	expect("6.17.7", "C1 R2");
-	expect("6.17.8", "C2 R2");
-	expect("6.17.12", "C2 R2");
-	expect("6.17.13", "C2 R3");
-	expect("6.18.0", "C2 R2");
-	expect("6.18.1", "C2 R2");
-	expect("6.18.2", "C2 R3");
-	expect("6.18.5", "C2 R3");
+	expect("6.17.8", "C2 R2 C3");
+	expect("6.17.12", "C2 R2 C3");
+	expect("6.17.13", "C2 R3 C3");
+	expect("6.18.0", "C2 R2 C3");
+	expect("6.18.1", "C2 R2 C3");
+	expect("6.18.2", "C2 R3 C3");
+	expect("6.18.5", "C2 R3 C3");
 	expect("6.18.6", "R3");
 	expect("6.18.44", "R3");
 }
@@ -196,7 +196,7 @@ static void test_probes_before_versions(void **state)
 	f.symbols = 1u << SYMBOL_RQSPINLOCK | 1u << SYMBOL_CHECK_DEADLOCK_AA |
 		    1u << SYMBOL_CHECK_DEADLOCK;
 	verdict_make(&v, &f, &k, 0);
-	assert_string_equal(found(&v), "C2 R3");
+	assert_string_equal(found(&v), "C2 R3 C3");
 	f.symbols |= 1u << SYMBOL_CLOCK_DESTROY;
 	verdict_make(&v, &f, &k, 0);
 	assert_string_equal(found(&v), "R3");
@@ -244,7 +244,7 @@ static void test_distributions(void **state)
 	distro("6.1.25-37.47.amzn2023.x86_64", "#1 SMP", "", "6.1.25", "H1 R4");
 	distro("6.17.1-arch1-1", "#1 SMP PREEMPT_DYNAMIC", "", "6.17.1", "C1 R2");
 	/* Ubuntu picks: the fix of 6.17.8 may be in its 6.17.0, with what it broke. */
-	distro("6.17.0-8-generic", "#8-Ubuntu SMP PREEMPT_DYNAMIC", "", "6.17.0", "C1 C2 R2");
+	distro("6.17.0-8-generic", "#8-Ubuntu SMP PREEMPT_DYNAMIC", "", "6.17.0", "C1 C2 R2 C3");
 	distro("6.8.0-45-generic", "#45-Ubuntu SMP PREEMPT_DYNAMIC",
 	       "Ubuntu 6.8.0-45.45-generic 6.8.12", "6.8.12", "R4");
 	distro("6.11.0-19-generic", "#19~24.04.1-Ubuntu SMP PREEMPT_DYNAMIC",
@@ -255,7 +255,7 @@ static void test_distributions(void **state)
 	distro("6.4.0-150600.23.25-default", "#1 SMP PREEMPT_DYNAMIC", "", "6.4.0",
 	       "H1 H2 C2 R1 R2");
 	distro("6.17.1-1-default", "#1 SMP PREEMPT_DYNAMIC", "", "6.17.1", "C1 R2");
-	distro("6.18-rc3", "#1 SMP", "", "6.18.0", "C2 R2");
+	distro("6.18-rc3", "#1 SMP", "", "6.18.0", "C2 R2 C3");
 }
 
 static void test_other_rows(void **state)
@@ -327,7 +327,7 @@ static void test_levels(void **state)
 	/* What costs nothing, and what concerns others only, is still good. */
 	machine(&f, &k, "6.18.3");
 	verdict_make(&v, &f, &k, 0);
-	assert_string_equal(found(&v), "C2 R3");
+	assert_string_equal(found(&v), "C2 R3 C3");
 	assert_int_equal(verdict_level(&v, "bpf"), LEVEL_GOOD);
 	assert_int_equal(verdict_level(&v, "perf"), LEVEL_DEGRADED);
 	assert_int_equal(verdict_level(&v, NULL), LEVEL_REFUSED);
@@ -368,6 +368,12 @@ static void test_accept(void **state)
 	verdict_make(&v, &f, &k, accepted);
 	assert_false(v.engines[ENGINE_BPF].usable);
 	assert_non_null(strstr(v.engines[ENGINE_BPF].why, "H25"));
+	machine(&f, &k, "6.18.3");
+	verdict_make(&v, &f, &k, accepted);
+	assert_false(v.engines[ENGINE_PERF].usable);
+	assert_int_equal(guard_accept("C3", &accepted), 0);
+	verdict_make(&v, &f, &k, accepted);
+	assert_true(v.engines[ENGINE_PERF].usable);
 	assert_int_equal(guard_accept("H99", &accepted), -EINVAL);
 	assert_non_null(strstr(err_msg(), "H1, "));
 	/* There is nothing to accept in what concerns others, or cannot be had. */

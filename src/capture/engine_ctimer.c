@@ -315,20 +315,20 @@ static int ctimer_open(const struct plan *plan, struct engine **ret)
 
 /* ---- while it runs ---- */
 
-static void beat(struct ctimer_engine *c)
+static void ctimer_beat(struct engine *e, uint64_t now)
 {
-	__atomic_store_n(&c->shared->beat_ns, clock_mono_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&ctimer(e)->shared->beat_ns, now, __ATOMIC_RELAXED);
 }
 
 static int ctimer_attach(struct engine *e)
 {
-	beat(ctimer(e));
+	(void)e;
 	return 0;
 }
 
 static void ctimer_arm(struct engine *e)
 {
-	beat(ctimer(e));
+	ctimer_beat(e, clock_mono_ns());
 	__atomic_store_n(&ctimer(e)->shared->armed, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -368,7 +368,6 @@ static bool ctimer_hurry(struct engine *e)
 {
 	struct ctimer_engine *c = ctimer(e);
 
-	beat(c);
 	for (size_t i = 0; i < e->n_sources; i++)
 		if (source_shared_fill(e->sources[i]) > c->ring_size / 4)
 			return true;
@@ -417,5 +416,6 @@ const struct engine_ops engine_ctimer = {
 	.forget_stacks = ctimer_forget_stacks,
 	.hurry = ctimer_hurry,
 	.losses = ctimer_losses,
+	.beat = ctimer_beat,
 	.open_loss = ctimer_open_loss,
 };

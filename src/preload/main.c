@@ -43,7 +43,7 @@ bool preload_on(void)
 bool preload_over(void)
 {
 	return !preload.shared || !__atomic_load_n(&preload.shared->armed, __ATOMIC_RELAXED) ||
-	       !heard_within(12 * SHARED_STALE_NS);
+	       !heard_within(30 * SHARED_STALE_NS);
 }
 
 void preload_stop(void)

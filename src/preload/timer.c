@@ -11,9 +11,9 @@
  * way back to the program (CONFIG_POSIX_CPU_TIMERS_TASK_WORK), and a thread that sleeps uses no CPU
  * time. What began before is over by then, and has its result.
  *
- * The kernel looks at these timers at each tick: it cannot sample faster than that. A tick that
- * comes late tells by its overrun for how many periods it stands; where that is many, the signal
- * was blocked meanwhile, and they count as missed.
+ * The kernel looks at these timers at each tick: it cannot sample faster than that. Where threads
+ * share a CPU, or one is in the kernel for long, several periods pass before a tick finds it and it
+ * comes back: the overrun tells how many, and the sample counts for all of them.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -26,8 +26,11 @@
 /* Without knowing where the stack ends: so much, if it can be read. */
 #define BLIND_CHUNKS (COPY_CHUNKS / 4)
 #define PAGE 4096u
-/* A tick that came late stands for so many periods at most; more have been spent elsewhere. */
-#define LATE_MAX 3
+/* For so many at most; with more than that the signal was blocked meanwhile, and they are missed.
+ */
+#define LATE_MAX 64
+_Static_assert(PR_COPY_LEN(COPY_CHUNKS) + (1 + LATE_MAX) * sizeof(struct pr_sample) <= RING_SLACK,
+	       "a copy and all its samples are one reservation");
 
 struct ticker {
 	uintptr_t low, top;

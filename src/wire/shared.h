@@ -27,7 +27,7 @@
 #define SHARED_MAGIC 0x74617731u /* changes with the layout */
 #define SHARED_HEAD 4096u
 /* Longer than that without a sign of life, and thaw is taken for dead. */
-#define SHARED_STALE_NS 5000000000ull
+#define SHARED_STALE_NS 2000000000ull
 
 struct shared_head {
 	__u32 magic;

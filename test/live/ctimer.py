@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The ctimer engine: what it sees against what the workloads know, and that programs do not notice."""
+import collections
+import json
+import math
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import (BUILD, THAW, WORKLOAD, Skip, check, near, record, report, run, start, stop,
+                     tests_of, thaw, wait_until)
+
+MANNERS = os.path.join(BUILD, "workload", "manners")
+STACKS = os.path.join(BUILD, "workload", "stacks")
+EVENTDUMP = os.path.join(BUILD, "release", "live", "eventdump")
+CTIMER = ["--engine", "ctimer"]
+
+
+def compiled(name, text, *flags):
+    """A small program; Skip where that cannot be had."""
+    with open(name + ".c", "w", encoding="ascii") as f:
+        f.write(text)
+    r = subprocess.run(["gcc", "-O2", "-g", "-o", name, name + ".c", *flags], capture_output=True,
+                       check=False)
+    if r.returncode:
+        raise Skip(f"gcc {' '.join(flags)} does not work here")
+    return os.path.abspath(name)
+
+
+def function(rep, name):
+    return next((f for f in rep["functions"] if f["name"] == name), {"total_samples": 0})
+
+
+def adds_up(rep):
+    """Running and not seen are all there is; the rest is told as not known."""
+    check(rep["threads"], "no threads in the report")
+    for t in rep["threads"]:
+        check(t["running_ns"] + t["unseen_ns"] + t["lost_ns"] == t["wall_ns"],
+              f"thread {t['tid']}: its time does not add up")
+        check(t["waiting_ns"] is None and t["runnable_ns"] is None, "says that it saw waiting")
+    check(not rep["waits"] and not rep["locks"] and not rep["stalls"],
+          "waits, locks or stalls that nobody saw")
+
+
+def spread():
+    """How much wider than one look the samples spread: a tick that comes late counts several times,
+    and that is one look."""
+    r = subprocess.run([EVENTDUMP, "c.thaw", "sample"], capture_output=True, text=True, check=True)
+    looks = collections.Counter()
+    for line in r.stdout.splitlines():
+        ev = json.loads(line)
+        looks[ev["tid"], ev["ts"]] += 1
+    return sum(n * n for n in looks.values()) / sum(looks.values())
+
+
+def shares(engine):
+    """The share of each function against the program's own clock, within 4 sigma of sampling."""
+    truth = record(["--engine", engine], [WORKLOAD, "shares", "4"], "c.thaw")
+    rep = report("c.thaw", "--top", "10000")
+    check(rep["capture"]["engine"] == engine, f"recorded with {rep['capture']['engine']}")
+    took = {n: sum(t.get(f"share_{n}", 0) for t in truth["threads"]) for n in (4, 3, 2, 1)}
+    whole = sum(took.values())
+    samples = sum(t["samples"] for t in rep["threads"] if t["comm"] == "sharer")
+    check(samples > 200, f"only {samples} samples")
+    words, wider = [], spread()
+    for n, ns in took.items():
+        want = ns / whole
+        got = function(rep, f"share_{n}")["total_samples"] / samples
+        slack = 4 * math.sqrt(want * (1 - want) * wider / samples)
+        check(abs(got - want) <= slack,
+              f"share_{n}: {got:.3f} of the samples, and {want:.3f} of the time; {slack:.3f} allowed")
+        words.append(f"{got:.3f}/{want:.3f}")
+    return truth, rep, " ".join(words)
+
+
+def test_shares_by_function():
+    truth, rep, words = shares("ctimer")
+    adds_up(rep)
+    by_tid = {t["tid"]: t for t in rep["threads"]}
+    for t in truth["threads"]:
+        if t["name"] != "sharer":
+            continue
+        # A period is a tick; the machine may swallow some.
+        near(by_tid[t["tid"]]["running_ns"], t["cpu_ns"], 0.1, 40_000_000, "CPU time by samples")
+    return words
+
+
+def test_bpf_says_the_same():
+    if os.getuid() or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        raise Skip("needs root and BTF")
+    return shares("bpf")[2]
+
+
+def test_stacks_are_whole():
+    record(CTIMER, [WORKLOAD, "chain", "spin", "3", "2"], "c.thaw")
+    rep = report("c.thaw")
+    s = rep["stacks"]["samples"]
+    n = s["whole"] + s["broken"]
+    check(n > 200, f"only {n} stacks")
+    check(s["whole"] >= 0.99 * n, f"{s['broken']} of {n} stacks are not whole: {s['by_reason']}")
+    for i in range(1, 13):
+        got = function(rep, f"chain_{i}")["total_samples"]
+        check(got >= 0.98 * n, f"chain_{i} is in {got} of {n} stacks")
+    # No frame of ours stands in a stack.
+    check(not any("thaw" in f["module"] for f in rep["functions"] if f["total_samples"] > n / 50),
+          "thaw is in the stacks")
+    return f"{s['whole']} of {n}"
+
+
+def test_plain_user():
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError as none:
+        raise Skip("there is no user nobody") from none
+    if os.getuid():
+        raise Skip("becoming nobody needs root")
+    os.chmod(".", 0o777)
+    if subprocess.run([THAW, "--version"], user=nobody.pw_uid, capture_output=True,
+                      check=False).returncode:
+        raise Skip("nobody may not run the binary where it is")
+    r = subprocess.run([THAW, "record", "-o", "c.thaw", "--engine", "ctimer", "--", WORKLOAD,
+                        "chain", "spin", "1"], user=nobody.pw_uid, group=nobody.pw_gid,
+                       extra_groups=[], capture_output=True, text=True, check=False)
+    check(r.returncode == 0, r.stderr)
+    got = function(report("c.thaw"), "chain_spin")["total_samples"]
+    check(got > 100, f"{got} samples of a second")
+
+
+def test_threads_forks_and_programs_are_followed():
+    truth = record(CTIMER, ["sh", "-c", f"{WORKLOAD} spin 3 1; exec {WORKLOAD} execs 20"], "c.thaw")
+    rep = report("c.thaw", "--top", "1000")
+    adds_up(rep)
+    names = [t["comm"] for t in rep["threads"]]
+    for i in range(3):
+        check(f"spin-{i}" in names, f"thread spin-{i} is not there, or has no name")
+    check(names.count("true") == 20, f"{names.count('true')} of 20 children that ran true")
+    check(truth["case"] == "execs", "the last program's words")
+    record(CTIMER, [WORKLOAD, "forks", "40"], "d.thaw")
+    rep = report("d.thaw", "--top", "1000")
+    check(len({t["pid"] for t in rep["threads"]}) == 41, "a process for each child")
+    ended = [t for t in rep["threads"] if t["wall_ns"] < rep["capture"]["duration_ns"] * 0.9]
+    check(len(ended) >= 40, "children live on after their end")
+
+
+def test_no_inherit():
+    record([*CTIMER, "--no-inherit"], [WORKLOAD, "forks", "10"], "c.thaw")
+    rep = report("c.thaw", "--top", "1000")
+    check(len({t["pid"] for t in rep["threads"]}) == 1, "children were followed")
+
+
+def test_manners():
+    """A program that notices nothing: its output is the same, byte by byte."""
+    env = dict(os.environ, MALLOC_PERTURB_="17")
+    plain = [subprocess.run([MANNERS], capture_output=True, env=env, check=False) for _ in range(2)]
+    check(plain[0].stdout == plain[1].stdout, "the program itself is not deterministic")
+    r = subprocess.run([THAW, "record", "-q", "-F", "999", "-o", "c.thaw", *CTIMER, "--", MANNERS],
+                       capture_output=True, env=env, check=False)
+    check(r.stderr == plain[0].stderr, r.stderr.decode(errors="replace"))
+    check(r.returncode == plain[0].returncode == 42, f"exit {r.returncode}")
+    if r.stdout != plain[0].stdout:
+        want, got = plain[0].stdout.decode().splitlines(), r.stdout.decode().splitlines()
+        diff = [f"'{g}' for '{w}'" for w, g in zip(want, got) if w != g]
+        check(False, "; ".join(diff[:5]) or "lines are missing")
+    check(report("c.thaw")["capture"]["complete"], "the capture is not complete")
+
+
+def test_sanitizers_and_valgrind():
+    text = ("#include <stdio.h>\n#include <stdlib.h>\nstatic volatile long x;\n"
+            "int main(int c, char **v) { char *p = malloc(100);\n"
+            "for (long i = 0; i < atol(v[1]); i++) x += i; p[5] = 'a';\n"
+            "printf(\"%c %s\\n\", p[5], getenv(\"ASAN_OPTIONS\")); free(p); return 9; }\n")
+    tried = []
+    for flag in ("address", "thread", "undefined"):
+        try:
+            program = compiled(flag, text, f"-fsanitize={flag}")
+        except Skip:
+            continue
+        same_as_without([program, "20000000"])
+        tried.append(flag)
+    program = compiled("plain", text)
+    if shutil.which("valgrind"):
+        same_as_without(["valgrind", "-q", "--error-exitcode=77", program, "1000000"])
+        tried.append("valgrind")
+    return ", ".join(tried)
+
+
+def same_as_without(command, env=None):
+    want = subprocess.run(command, capture_output=True, env=env, check=False)
+    got = subprocess.run([THAW, "record", "-q", "-o", "s.thaw", *CTIMER, "--", *command],
+                         capture_output=True, env=env, check=False)
+    for what in ("returncode", "stdout", "stderr"):
+        check(getattr(got, what) == getattr(want, what),
+              f"{command[0]}: {what} {getattr(got, what)!r}, without thaw {getattr(want, what)!r}")
+
+
+def test_own_preloads_are_kept():
+    lib = compiled("mine.so", "int getsid(int pid) { return 4242 + pid; }\n", "-shared", "-fPIC")
+    env = dict(os.environ, LD_PRELOAD=lib)
+    same_as_without(["sh", "-c", "echo $LD_PRELOAD; env | sort | grep -v '^_='"], env)
+    code = "import os; print(os.getsid(0), os.environ['LD_PRELOAD'])"
+    same_as_without(["/usr/bin/python3", "-c", code], env)
+    same_as_without(["env", "-i", "/usr/bin/env"])
+
+
+def test_what_cannot_be_followed_is_told():
+    static = compiled("still", "int main(void) { return 6; }\n", "-static")
+    r = thaw("record", *CTIMER, "-o", "c.thaw", "--", static)
+    check(r.returncode == 1 and "statically" in r.stderr, f"{r.returncode}: {r.stderr}")
+    check(not os.path.exists("c.thaw"), "a capture of nothing")
+    r = thaw("record", *CTIMER, "-o", "c.thaw", "--", "sh", "-c", f"{static}; exit $?")
+    check(r.returncode == 6, f"exit {r.returncode}")
+    check("still" in r.stderr and "could not be followed" in r.stderr, r.stderr)
+    check("still" in (report("c.thaw")["losses"]["not_followed"] or ""), "not in the report")
+    text = thaw("report", "c.thaw").stdout
+    check("could not be followed" in text.replace("\n", " "), text)
+    for args in (["-a"], ["-p", os.getpid()], ["-t", os.getpid()]):
+        r = thaw("record", *CTIMER, "-o", "d.thaw", *args)
+        check(r.returncode and "command" in r.stderr, f"{args}: {r.stderr}")
+    try:
+        other = compiled("x86", "void _start(void) { __asm__(\"mov $1, %eax; mov $8, %ebx; "
+                         "int $0x80\"); }\n", "-m32", "-nostdlib", "-static")
+    except Skip:
+        return "no 32-bit compiler"
+    r = thaw("record", *CTIMER, "-o", "e.thaw", "--", other)
+    check(r.returncode == 1 and "another machine" in r.stderr, r.stderr)
+    return None
+
+
+def test_the_report_says_what_was_not_seen():
+    record(CTIMER, [WORKLOAD, "sleep", "20", "20"], "c.thaw")
+    text = " ".join(thaw("report", "c.thaw").stdout.split())
+    for words in ("sees only threads that use a CPU", "not seen"):
+        check(words in text, f"'{words}' is not in: {text}")
+    for words in ("idle", "Nothing was held up", "only waited", "Longest waits"):
+        check(words not in text, f"'{words}' is in: {text}")
+
+
+def test_killed_programs_end():
+    r = thaw("record", "-q", *CTIMER, "-o", "c.thaw", "--", "sh", "-c",
+             f"{WORKLOAD} spin 2 20 & sleep 1; kill -9 $!; sleep 2.5; exit 4")
+    check(r.returncode == 4, f"exit {r.returncode}: {r.stderr}")
+    rep = report("c.thaw", "--top", "100")
+    spinners = [t for t in rep["threads"] if t["comm"].startswith("spin-")]
+    check(len(spinners) == 2, "two threads")
+    for t in spinners:
+        check(t["wall_ns"] < 3e9, f"{t['wall_ns'] / 1e9} s: it was killed after one")
+
+
+def test_programs_survive_thaw():
+    """Whatever happens to thaw, the program runs on, and is left alone."""
+    for sig in (signal.SIGKILL, signal.SIGINT):
+        p = start([THAW, "record", *CTIMER, "-o", "c.thaw", "--", "sh", "-c",
+                   f"trap '' INT; {WORKLOAD} spin 1 4 > out; env > seen; echo done > finished"])
+        wait_until(lambda: os.path.exists("c.thaw"), 20, "recording has not begun")
+        time.sleep(0.7)
+        stop(p, sig)
+        wait_until(lambda: os.path.exists("finished"), 30, "the program did not end by itself")
+        with open("out", encoding="ascii") as f:
+            check(json.loads(f.read())["case"] == "spin", "its output is wrong")
+        with open("seen", encoding="utf-8", errors="replace") as f:
+            check("thaw-preload" not in f.read(), "the environment shows it")
+        os.remove("finished")
+
+
+def test_nothing_stays_behind():
+    before = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
+    record(CTIMER, [WORKLOAD, "forks", "5"], "c.thaw")
+    after = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
+    check(not any("thaw" in name for name in after - before if "live" not in name),
+          f"left behind: {after - before}")
+
+
+def test_hostile_memory():
+    """A program that overwrites what it shares with thaw, all the time."""
+    program = compiled("hostile", HOSTILE, "-lpthread")
+    r = thaw("record", "-q", *CTIMER, "-o", "c.thaw", "--", program, timeout=60)
+    check(r.returncode == 5, f"exit {r.returncode}: {r.stderr[-300:]}")
+    check(report("c.thaw")["capture"]["complete"], "the capture is not complete")
+
+
+HOSTILE = r"""
+#include <stdio.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+int main(void)
+{
+	unsigned long start = 0, end = 0, n = 0;
+	uint64_t dice = 7;
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, "memfd:thaw"))
+			sscanf(line, "%lx-%lx", &start, &end);
+	if (!start)
+		return 1;
+	time_t until = time(NULL) + 3;
+	while (time(NULL) < until)
+		for (int i = 0; i < 100000; i++) {
+			dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+			/* not the words that tell whether thaw listens, most of the time */
+			unsigned long at = start + 64 + (dice >> 20) % (end - start - 64) / 8 * 8;
+			*(volatile uint64_t *)at = n++ % 2 ? dice : dice % 100000;
+		}
+	return 5;
+}
+"""
+
+if __name__ == "__main__":
+    sys.exit(run([(f"ctimer {name}", fn) for name, fn in tests_of(globals())], privileged=False))

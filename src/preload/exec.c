@@ -17,6 +17,7 @@
 #include "preload/preload.h"
 
 #define LIBRARY "libthaw-preload.so"
+#define LIST_ONLY "LD_TRACE_LOADED_OBJECTS" /* ldd: the loader lists what it would load */
 
 static char session[64], library[4096];
 static const struct env_words words = {session, library};
@@ -43,7 +44,7 @@ bool exec_begin(char **env, char *ret_session, size_t room)
 		char *const *env_ = (env);                                                         \
 		size_t n_ = env_count(env_);                                                       \
                                                                                                    \
-		if (preload_on() && n_ < ENV_ENTRIES_MAX) {                                        \
+		if (preload_on() && n_ < ENV_ENTRIES_MAX && !env_get(env_, LIST_ONLY)) {           \
 			char **to_ = alloca((n_ + 4) * sizeof(*to_));                              \
                                                                                                    \
 			env_with(env_, &words, to_, alloca(env_bytes(env_, &words)));              \

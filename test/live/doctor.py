@@ -155,6 +155,61 @@ def test_probe():
     return f"kernel {kernel['mean_ns'] / 1000:.1f} us, thaw {own['mean_ns'] / 1000:.2f} us"
 
 
+def pretend(release):
+    """Runs thaw where the kernel's release is another one, as far as files tell."""
+    with open("release", "w", encoding="ascii") as f:
+        f.write(release + "\n")
+    wrap = ["unshare", "-m", "sh", "-c",
+            f'mount --bind "{os.path.abspath("release")}" /proc/sys/kernel/osrelease && exec "$@"', "sh"]
+    r = subprocess.run([*wrap, "true"], capture_output=True, text=True, check=False)
+    if r.returncode:
+        raise Skip(f"cannot pretend: {r.stderr.strip()}")
+    return wrap
+
+
+def findings(said):
+    return {f["id"] for f in said["findings"]}
+
+
+def test_too_new_a_kernel():
+    """Its safest mode records all the same."""
+    said = agrees("7.9.1", wrap=pretend("7.9.1"))
+    check(said["verdict"] == "degraded" and {"NEW", "R5"} <= findings(said), findings(said))
+    check(said["user_stacks"] == "frame_pointers", said["user_stacks"])
+    facts = {f["key"]: f["value"] for f in info("c.thaw")["facts"]}
+    check(facts["engine"] == "bpf" and facts["kernel_locks"] == "no", facts)
+    waits = sum(t["waiting_ns"] for t in report("c.thaw")["threads"])
+    check(waits > 150e6, f"{waits} ns of waiting, of a sleep of 200 ms")
+    r = call(["doctor", "--probe", "--json"], wrap=pretend("7.9.1"))
+    check(json.loads(r.stdout)["probe"]["refused"] == "R5", r.stdout[-500:])
+
+
+def test_user_memory_is_left_alone():
+    """On a kernel on which reading it can lock up the machine, and not if that is accepted."""
+    wrap = pretend("6.1.20")
+    said = agrees("6.1.20", wrap=wrap)
+    check("H1" in findings(said) and said["mechanisms"]["user_read"] == "degrade", said["mechanisms"])
+    check(said["user_stacks"] == "frame_pointers", said["user_stacks"])
+    r = call(["record", "-o", "a.thaw", "--accept", "H1", "--", "sleep", "0.2"], wrap=wrap)
+    check(r.returncode == 0 and "H1 was accepted" in r.stderr, r.stderr)
+    guard = report("a.thaw")["guard"]
+    check(guard["verdict"] == "accepted", guard)
+    check(any(f["id"] == "H1" and f["action"] == "accept" for f in guard["findings"]), guard)
+    facts = {f["key"]: f["value"] for f in info("a.thaw")["facts"]}
+    check(int(facts.get("unwind_rows", 0)) > 0, "stacks are walked by tables again")
+
+
+def test_ring_that_may_lock_up():
+    """The kernel's ring buffer is not even tried there; thaw's own is."""
+    r = call(["doctor", "--probe", "--json"], wrap=pretend("6.16.3"))
+    said = json.loads(r.stdout)
+    if "R1" not in findings(said):
+        raise Skip("this kernel's own functions show that its ring buffer cannot")
+    check(said["probe"]["refused"] == "R1", said["probe"])
+    check(said["probe"]["kernel_ring"]["tries"] == 0, said["probe"])
+    check(r.returncode == 0, f"that costs thaw nothing, but exit {r.returncode}")
+
+
 def test_accept_is_recorded():
     r = thaw("record", "-o", "c.thaw", "--accept", "H1", "--accept", "rt", "--", "true")
     check(r.returncode == 0, r.stderr)

@@ -3,6 +3,7 @@
 
 #include <linux/close_range.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +44,12 @@ static void close_others(const int *sorted, size_t n)
  */
 static void stand_guard(const struct sentinel_opts *o, pid_t collector)
 {
+	const struct sched_param param = {.sched_priority = 1};
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	uint64_t until;
 
+	/* However busy the machine is: that is when it matters. */
+	(void)sched_setscheduler(0, SCHED_RR, &param);
 	do {
 		nanosleep(&pause, NULL);
 		until = __atomic_load_n(&o->fuse->alive_until, __ATOMIC_RELAXED);

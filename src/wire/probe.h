@@ -9,6 +9,8 @@
 
 #include <linux/types.h>
 
+#include "wire/fuse.h"
+
 enum pr_kind {
 	PR_SWITCH = 1,
 	PR_WAKING,	/* without stacks: struct pr_waking up to kstack */
@@ -226,35 +228,6 @@ struct unwind_object {
 #define UNWIND_OBJECTS 4096u
 #define UNWIND_RULES 65536u
 #define SPACE_MAPPINGS_MAX 4096u
-
-/*
- * The fuse: what makes the probes switch themselves off, all of them, without anybody's help.
- *
- * The collector says until when it is to be believed alive, again and again; a probe that runs
- * later than that finds it dead, or stopped. And one run of a probe in FUSE_TIMED is timed, from
- * where it reads the clock to its end. A run that takes FUSE_SLOW_NS is no proof of anything: the
- * hypervisor may have taken the CPU away in the middle of it. But that hits one run of a CPU, not
- * FUSE_ROW timed ones in a row, which are more than a hundred others apart: then it is the probes
- * that are slow.
- */
-#define FUSE_STALE_NS 1500000000ull
-#define FUSE_TIMED 64u
-#define FUSE_SLOW_NS 1000000ull
-#define FUSE_ROW 8u
-
-enum fuse_reason {
-	FUSE_WHOLE = 0,
-	FUSE_STALE = 1,
-	FUSE_SLOW = 2,
-};
-
-struct fuse {
-	__u64 alive_until; /* by the collector */
-	__u64 ts;	   /* when it blew; 0: it has not */
-	__u64 took;	   /* FUSE_SLOW: the last run */
-	__u32 reason;	   /* enum fuse_reason */
-	__u32 pad;
-};
 
 /* Exact filter: a bit per tid, for the largest pid_max there is. */
 #define TID_LIMIT (4u << 20)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fuse, as the probes see it: see struct fuse. A program calls fuse_end() before it returns, if
+ * The fuse, as the probes see it: see wire/fuse.h. A program calls fuse_end() before it returns, if
  * it has read the clock: two comparisons, and for one run in FUSE_TIMED a second look at the clock.
- * Which run that is depends on the time, not on a count: counts fall into step with what is
- * counted.
  */
 #ifndef THAW_PROBE_FUSE_H
 #define THAW_PROBE_FUSE_H
@@ -26,23 +24,16 @@ static __noinline int fuse_look(struct ring_head *r, __u64 ts, __u32 runs)
 	__u64 now = bpf_ktime_get_ns(), took = now - ts;
 
 	r->own_ns += took * runs;
-	if (took < FUSE_SLOW_NS)
-		r->slow_row = 0;
-	else if (++r->slow_row >= FUSE_ROW)
+	if (fuse_slow(&r->slow_row, took))
 		fuse_blow(FUSE_SLOW, now, took);
 	if (now > fuse.alive_until)
 		fuse_blow(FUSE_STALE, now, 0);
 	return 0;
 }
 
-static __always_inline bool fuse_due(__u64 ts)
-{
-	return ts * 0x9e3779b97f4a7c15ull < ~0ull / FUSE_TIMED || ts > fuse.alive_until;
-}
-
 static __always_inline void fuse_end(struct ring_head *r, __u64 ts)
 {
-	if (fuse_due(ts))
+	if (fuse_picks(ts) || ts > fuse.alive_until)
 		fuse_look(r, ts, FUSE_TIMED);
 }
 

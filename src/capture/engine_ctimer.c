@@ -26,6 +26,7 @@
 #include "capture/engine.h"
 #include "capture/program.h"
 #include "wire/shared.h"
+#include "wire/unseen.h"
 
 #define RING_BYTES (2ull << 20)
 #define RING_LEAST (256ull << 10)
@@ -293,6 +294,8 @@ static int ctimer_open(const struct plan *plan, struct engine **ret)
 
 	c->base.ops = &engine_ctimer;
 	c->base.self_told = true;
+	c->base.unseen = UNSEEN_WAKERS | UNSEEN_LOCKS | UNSEEN_KERNEL_MODE | UNSEEN_WAIT_STACKS |
+			 UNSEEN_SWITCHES;
 	c->base.window_ns = WINDOW_NS;
 	c->fd = -1;
 	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))

@@ -57,15 +57,6 @@ static uint64_t number(const struct reader *r, const char *key)
 	return val && !units_parse_u64(val, &n) ? n : 0;
 }
 
-/* What a sample stands for, where there is nothing else. */
-static uint64_t sample_ns(const struct reader *r)
-{
-	const char *engine = reader_meta(r, "engine", 0);
-	uint64_t hz = number(r, "freq_hz");
-
-	return engine && !strcmp(engine, "ctimer") ? NSEC_PER_SEC / (hz ? hz : 1) : 0;
-}
-
 /* What a later version's engine does not see is not known here either. */
 static uint32_t take_unseen(const struct reader *r)
 {
@@ -84,6 +75,14 @@ static uint32_t take_unseen(const struct reader *r)
 			if (!strcmp(rows[k].name, name))
 				unseen |= rows[k].bit;
 	return unseen;
+}
+
+/* What a sample stands for, where there is nothing else. */
+static uint64_t sample_ns(const struct reader *r)
+{
+	uint64_t hz = number(r, "freq_hz");
+
+	return take_unseen(r) & UNSEEN_SWITCHES ? NSEC_PER_SEC / (hz ? hz : 1) : 0;
 }
 
 static void take_facts(struct facts *f, const struct reader *r, const char *path)

@@ -75,7 +75,7 @@ static void say_shares(const struct summary *s, struct buf *b)
 		buf_printf(b,
 			   " The %s engine sees only threads that use a CPU: the samples say "
 			   "where CPU time went. Whether threads waited, and for what, was not "
-			   "seen, nor were locks and stalls.",
+			   "seen.",
 			   *s->model->facts.engine ? s->model->facts.engine : "sampling");
 		return;
 	}

@@ -213,7 +213,7 @@ bench: setup all workloads $(BENCH_BINS)
 
 lab: setup all live workloads lab-programs
 	$(Q)tools/setup lab
-	$(Q)lab/run $(B) $(LAB) $(KERNELS)
+	$(Q)lab/run $(B) $(LAB) --write docs/lab.md $(KERNELS)
 
 lint:
 	$(Q)for t in test/lint/*; do [ -x "$$t" ] && { "$$t" || exit 1; }; done

@@ -20,6 +20,7 @@ SECONDS = 200
 TRIES = 3                # of a guest that dies of a bug of the emulation
 STANDS_STILL = 45        # without a word for so long: each step takes far less
 STALL_NS = 500_000       # a reserve takes microseconds, even here
+BUG_OF = {"oneshot": "cpu-clock-refresh", "ring+shared": "ringbuf-nmi"}   # steps that may freeze
 FIELD = re.compile(r"(\w+) (\d+)")
 
 
@@ -45,14 +46,14 @@ class Result(matrix.Result):
         super().__init__(name, version)
         self.figures = {}
         self.ring = self.oneshot = self.thaw = "-"
-        self.frozen = None       # examine.Found
+        self.frozen = []         # examine.Found of each guest that stood still
 
     def row(self):
         def pair(mean, worst):
             f = self.figures
             return f"{human(f.get(mean))} | {human(f.get(worst))}"
 
-        return (f"| {self.name} ({self.version}) | {self.ring} | {pair('shared_mean', 'shared_switch')} | "
+        return (f"| {self.name} | {self.ring} | {pair('shared_mean', 'shared_switch')} | "
                 f"{pair('thaw_mean', 'thaw_switch')} | {pair('nothing_mean', 'nothing_switch')} | "
                 f"{self.oneshot} | {self.thaw} |")
 
@@ -90,55 +91,79 @@ def figures(result, files):
     return "stalls" if shared["mean_ns"] >= STALL_NS else "fails"
 
 
-def judge(result, row, guest, ended):
-    steps, hangs = guest.steps()
-    files = {k: v.decode("utf-8", "replace") for k, v in guest.files().items() if k != "kallsyms.gz"}
-    result.ring = figures(result, files)
-    if not ended and hangs and "kallsyms.gz" in guest.files():
-        result.frozen = examine.examine(guest.gdb,
-                                        gzip.decompress(guest.files()["kallsyms.gz"]).decode())
-        bug = result.frozen.bug()
-        want = {"oneshot": "cpu-clock-refresh", "ring+shared": "ringbuf-nmi"}.get(hangs)
-        if want and (not bug or bug["id"] != want):
-            result.problems.append(f"the autopsy says {bug['id'] if bug else 'nothing'}, not {want}")
-    if hangs == "ring+shared":
-        result.ring = "freezes"
-    if hangs == "oneshot":
-        result.oneshot = "freezes"
-    elif "oneshot" in steps:
-        result.oneshot = "fine" if "survived" in files.get("oneshot", "") else "failed"
+def autopsy(result, guest, hangs):
+    """Looks at a guest that stands still; in a step that freezes, it must be the bug that froze it."""
+    symbols = guest.files().get("kallsyms.gz")
+    if not symbols:
+        return
+    found = examine.examine(guest.gdb, gzip.decompress(symbols).decode())
+    result.frozen.append(found)
+    bug, want = found.bug(), BUG_OF.get(hangs)
+    if want and (not bug or bug["id"] != want):
+        result.problems.append(f"the autopsy says {bug['id'] if bug else 'nothing'}, not {want}")
+
+
+def boot(result, start):
+    """Boots a guest until it ends or stands still. `start`: makes it. The steps that it did, the one in which
+    it hangs, and its files."""
+    guest = start()
+    try:
+        for _ in range(TRIES):
+            ended = wait(guest)
+            if not guest.died_of_emulation():
+                break
+            guest.stop()
+            guest = start()
+        steps, hangs = guest.steps()
+        if hangs and not ended:
+            autopsy(result, guest, hangs)
+    except BaseException:
+        guest.stop()
+        raise
+    if hangs and guest.running() and os.environ.get("LAB_KEEP"):
+        result.notes.append(f"left as it is in process {guest.process.pid}: lab/autopsy {guest.folder}")
+    else:
+        guest.stop()
+    return steps, hangs, {k: v.decode("utf-8", "replace") for k, v in guest.files().items()
+                          if k != "kallsyms.gz"}
+
+
+def judge(result, row, steps, hangs, files):
+    """The ring, and thaw."""
+    ring = figures(result, files)
+    result.ring = "freezes" if hangs == "ring+shared" else ring
     # A switch that stalls each time leaves no time for anything else: whether the guest gets through is luck.
     allowed = ("stalls", "freezes") if row["ring"] in ("stalls", "lockup") else (row["ring"],)
     if result.ring not in allowed:
         result.problems.append(f"the shared ring {result.ring}, expected: {row['ring']}")
-    if result.oneshot != row["oneshot"] and hangs != "ring+shared":
-        result.problems.append(f"the one-shot clock: {result.oneshot}, expected: {row['oneshot']}")
     for step in ("nested", "recorded") if row["bpf"] == "yes" else ():
         if steps.get(step, (1,))[0]:
             result.problems.append(f"thaw: {step} failed: {files.get(step, '')[-200:]}")
     result.thaw = "refused" if row["bpf"] != "yes" else \
         "fine" if not steps.get("recorded", (1,))[0] else "failed"
-    if hangs and hangs not in ("oneshot", "ring+shared"):
+    if hangs and hangs not in BUG_OF:
         result.problems.append(f"it hangs in {hangs}")
-    result.notes += [f"shared ring {result.ring}", f"one-shot clock {result.oneshot}",
-                     f"thaw: nested emit {human(result.figures.get('thaw_mean'))}"]
+
+
+def judge_oneshot(result, row, hangs, files):
+    if hangs == "oneshot":
+        result.oneshot = "freezes"
+    elif "oneshot" in files:
+        result.oneshot = "fine" if "survived" in files["oneshot"] else "failed"
+    if result.oneshot != row["oneshot"]:
+        result.problems.append(f"the one-shot clock: {result.oneshot}, expected: {row['oneshot']}")
 
 
 def run(row, image, version, archive, folder):
     result = Result(row["name"], version)
     began = time.monotonic()
-    for _ in range(TRIES):
-        guest = Guest(image, archive, folder, STEPS, multi=True)
-        ended = wait(guest)
-        if not guest.died_of_emulation():
-            break
-        guest.stop()
-    try:
-        judge(result, row, guest, ended)
-    finally:
-        if result.frozen and os.environ.get("LAB_KEEP"):
-            result.notes.append(f"left as it is in process {guest.process.pid}: lab/autopsy {folder}")
-        else:
-            guest.stop()
+    steps, hangs, files = boot(result, lambda: Guest(image, archive, folder, STEPS, multi=True))
+    judge(result, row, steps, hangs, files)
+    if hangs == "ring+shared":
+        _, hangs, files = boot(result, lambda: Guest(image, archive, folder + "-oneshot",
+                                                     ("kallsyms", "oneshot"), multi=True))
+    judge_oneshot(result, row, hangs, files)
+    result.notes += [f"shared ring {result.ring}", f"one-shot clock {result.oneshot}",
+                     f"thaw: nested emit {human(result.figures.get('thaw_mean'))}"]
     result.seconds = time.monotonic() - began
     return result

@@ -9,6 +9,9 @@ import time
 from vm import Guest
 
 SECONDS = 300        # a guest that takes longer hangs: most are done in 150
+HEAD = """| kernel | Debian's version | engine | programs loaded and checked | recordings that agree \
+| thaw's nested emit, mean | doctor finds |
+| --- | --- | --- | --- | --- | --- | --- |"""
 DISTRESS = re.compile(r"soft lockup|hard LOCKUP|self-detected stall|detected stalls|took too long|"
                       r"hrtimer: interrupt took \d{9}|lowering kernel\.perf|blocked for more than|"
                       r"WARNING: |BUG: |Oops|general protection|Kernel panic|rqspinlock|"
@@ -28,10 +31,16 @@ class Result:
         self.programs = self.recordings = 0
         self.nested = self.doctor = None
 
+    def row(self):
+        mean = self.nested[0] if self.nested else None
+        engine = "bpf" if self.recordings else "refused, in words"
+        return (f"| {self.name} | {self.version} | {engine} | {self.programs or '-'} | "
+                f"{self.recordings or '-'} | {f'{mean / 1000:.1f} us' if mean else '-'} | {self.doctor} |")
+
     def line(self):
         head = f"lab {self.name}"
         if self.problems:
-            return f"FAIL {head}: {'; '.join(self.problems)}"
+            return f"FAIL {head}: {'; '.join(dict.fromkeys(self.problems))}"
         return f"ok {head} ({self.version}: {', '.join(self.notes)}) [{self.seconds:.0f} s]"
 
 

@@ -16,9 +16,9 @@ import matrix
 from vm import Guest
 
 STEPS = ("kallsyms", "recorded", "nested", "ring+nothing", "ring+own", "ring+shared", "oneshot")
-SECONDS = 200
+SECONDS = 300            # of CPU time
 TRIES = 3                # of a guest that dies of a bug of the emulation
-STANDS_STILL = 45        # without a word for so long: each step takes far less
+STANDS_STILL = 45        # seconds of CPU time without a word: each step takes far less
 STALL_NS = 500_000       # a reserve takes microseconds, even here
 BUG_OF = {"oneshot": "cpu-clock-refresh", "ring+shared": "ringbuf-nmi"}   # steps that may freeze
 FIELD = re.compile(r"(\w+) (\d+)")
@@ -63,16 +63,6 @@ HEAD = """| kernel | kernel's ring, shared | a nested reserve | worst switch | t
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
-def wait(guest):
-    """Until the guest ends or stands still; True if it ended."""
-    deadline = time.monotonic() + SECONDS
-    while guest.running() and time.monotonic() < deadline:
-        if guest.quiet_for() > STANDS_STILL:
-            return False
-        time.sleep(0.5)
-    return not guest.running()
-
-
 def figures(result, files):
     """What the programs have measured; what the kernel's shared ring does."""
     f = result.figures
@@ -109,7 +99,7 @@ def boot(result, start):
     guest = start()
     try:
         for _ in range(TRIES):
-            ended = wait(guest)
+            ended = guest.wait(SECONDS, STANDS_STILL)
             if not guest.died_of_emulation():
                 break
             guest.stop()

@@ -139,9 +139,15 @@ static struct lock *will_truth;
 
 static void *mortal_main(void *arg)
 {
+	int rc;
+
 	pthread_setname_np(pthread_self(), "mortal");
-	if (pthread_mutex_lock(&last_will))
-		die("pthread_mutex_lock");
+	rc = pthread_mutex_lock(&last_will);
+	/* On a busy machine the heir may have come and gone before the last one died. */
+	if (rc == EOWNERDEAD)
+		rc = pthread_mutex_consistent(&last_will);
+	if (rc)
+		die("pthread_mutex_lock: %s", strerror(rc));
 	sleep_ns(3 * NSEC_PER_MSEC);
 	return NULL;
 }

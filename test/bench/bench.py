@@ -10,11 +10,13 @@ import time
 import contention
 import document
 import goals
+import interrupted
 import measures
 import proc
 import stacks
 
-ALL = {**measures.ALL, **stacks.ALL, **contention.ALL}
+ALL = {**measures.ALL, **stacks.ALL, **contention.ALL,
+       **interrupted.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

@@ -26,6 +26,8 @@ GOALS = [
      lambda v, c=case, p=peer: v[f"kept.thaw.{c}"] / v[f"kept.{p}.{c}"], ">=", 1)
     for case in ("mutex", "pipe", "rename") for peer in ("offcputime", "lock")
 ] + [
+    ("the worst interrupted record, as a share of the kernel ring buffer's",
+     lambda v: v["nested.thaw_ring"] / v["nested.kernel_ring"], "<=", 0.1),
     ("worst case, same session: events lost or missing",
      lambda v: v["lost.thaw.together"] + v["missing.thaw.together"], "<=", 0),
     ("worst case, another session: events lost or missing",

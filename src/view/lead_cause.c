@@ -57,12 +57,19 @@ static void say_function(const struct summary *s, struct buf *b)
 
 static void say_idle(const struct summary *s, struct buf *b)
 {
+	const struct facts *facts = &s->model->facts;
 	bool one = s->threads.n == 1;
 	char share[TEXT];
 
+	words_percent(share, sizeof(share), s->total[INTERVAL_WAITING], wall(s));
+	/* Whoever sees no locks cannot say that nobody stood behind one. */
+	if (facts->unseen & (UNSEEN_LOCKS | UNSEEN_WAIT_STACKS)) {
+		buf_printf(b, "%s waited %s of the time; for what, the %s engine does not see.",
+			   one ? "The thread" : "The threads", share, facts->engine);
+		return;
+	}
 	buf_printf(b, "Nothing was held up: %s %s %s of the time for something to do.",
-		   one ? "the thread" : "the threads", "waited",
-		   words_percent(share, sizeof(share), s->total[INTERVAL_WAITING], wall(s)));
+		   one ? "the thread" : "the threads", "waited", share);
 }
 
 void lead_cause(const struct summary *s, struct buf *b)

@@ -242,6 +242,17 @@ static void test_idle(void **state)
 	       "CPU time: 80% of the samples are in tick (app).");
 }
 
+static void test_waiting_unseen(void **state)
+{
+	struct thread *th = stage_thread(&t, "daemon");
+
+	run_for(th, 10 * MS);
+	free(t.s.model->facts.engine);
+	t.s.model->facts.engine = strdup("perf");
+	t.s.model->facts.unseen = UNSEEN_LOCKS;
+	expect("The thread waited 99% of the time; for what, the perf engine does not see.");
+}
+
 /* Names come from files that anybody may have made. */
 static void test_hostile_names(void **state)
 {
@@ -263,7 +274,7 @@ int main(void)
 		TEST(test_kernel_lock), TEST(test_a_chain),	   TEST(test_each_other),
 		TEST(test_one_thread),	TEST(test_no_common_name), TEST(test_deadlock),
 		TEST(test_the_disk),	TEST(test_too_few_cpus),   TEST(test_a_hot_function),
-		TEST(test_idle),	TEST(test_hostile_names),
+		TEST(test_idle),	TEST(test_waiting_unseen), TEST(test_hostile_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

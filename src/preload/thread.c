@@ -79,7 +79,8 @@ static int begin_c11(void *arg)
 
 static struct start *prepare(const pthread_attr_t *attr, void *arg)
 {
-	struct start *s = preload_on() ? malloc(sizeof(*s)) : NULL;
+	bool follow = preload_on() && !preload.shared->no_inherit;
+	struct start *s = follow ? malloc(sizeof(*s)) : NULL;
 	pthread_attr_t plain;
 
 	if (!s)

@@ -38,7 +38,7 @@ struct shared_head {
 	__u64 ring_size;
 	__u32 n_rings;
 	__u32 salt;
-	__u32 no_inherit; /* children are not followed */
+	__u32 no_inherit; /* children and new threads are not followed */
 	__u32 pad;
 	__u64 pid_ns; /* the inode of thaw's pid namespace */
 	/* Counted by the program. */

@@ -151,6 +151,8 @@ def test_no_inherit():
     record([*CTIMER, "--no-inherit"], [WORKLOAD, "forks", "10"], "c.thaw")
     rep = report("c.thaw", "--top", "1000")
     check(len({t["pid"] for t in rep["threads"]}) == 1, "children were followed")
+    record([*CTIMER, "--no-inherit"], [WORKLOAD, "spin", "2", "1"], "d.thaw")
+    check(len(report("d.thaw")["threads"]) == 1, "threads were followed")
 
 
 def test_manners():

@@ -54,6 +54,7 @@ void collector_losses(struct collector *c, uint64_t late)
 	tell_loss(c, LOSS_BLOCKED, EV_SAMPLE, now.blocked, &c->told.blocked);
 	tell_loss(c, LOSS_NO_TIMER, EV_SAMPLE, now.no_timer, &c->told.no_timer);
 	tell_loss(c, LOSS_UNFINISHED, 0, now.unfinished, &c->told.unfinished);
+	tell_loss(c, LOSS_CONFINED, 0, now.confined, &c->told.confined);
 	if (c->e->self_told)
 		collect_end_the_dead(c);
 }

@@ -33,6 +33,7 @@ struct engine_losses {
 	uint64_t blocked;
 	uint64_t no_timer;
 	uint64_t unfinished;
+	uint64_t confined;
 	uint64_t no_wait_stack; /* there was no room for it */
 	uint64_t records;	/* of a perf buffer: which ones is not known */
 };

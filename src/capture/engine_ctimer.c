@@ -395,6 +395,7 @@ static void ctimer_losses(struct engine *e, struct engine_losses *ret)
 	}
 	ret->blocked = counted(&c->shared->missed);
 	ret->no_timer = counted(&c->shared->no_timer);
+	ret->confined = counted(&c->shared->confined);
 }
 
 static uint64_t ctimer_open_loss(struct engine *e, size_t source)

@@ -16,7 +16,6 @@ from harness import (BUILD, THAW, WORKLOAD, Skip, check, near, record, report, r
                      tests_of, thaw, wait_until)
 
 MANNERS = os.path.join(BUILD, "workload", "manners")
-STACKS = os.path.join(BUILD, "workload", "stacks")
 EVENTDUMP = os.path.join(BUILD, "release", "live", "eventdump")
 CTIMER = ["--engine", "ctimer"]
 
@@ -267,6 +266,17 @@ def test_programs_survive_thaw():
         with open("seen", encoding="utf-8", errors="replace") as f:
             check("thaw-preload" not in f.read(), "the environment shows it")
         os.remove("finished")
+
+
+def test_who_confines_itself_is_left_alone():
+    if not shutil.which("setpriv"):
+        raise Skip("there is no setpriv")
+    r = thaw("record", "-q", *CTIMER, "-o", "c.thaw", "--", "setpriv", "--no-new-privs", WORKLOAD,
+             "spin", "1", "0.3")
+    check(r.returncode == 0, r.stderr)
+    rep = report("c.thaw")
+    check(rep["losses"]["by_cause"].get("confined") == 1, f"{rep['losses']}")
+    check(not any(t["samples"] for t in rep["threads"] if t["comm"] != "setpriv"), "it was sampled")
 
 
 def test_nothing_stays_behind():

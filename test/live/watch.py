@@ -292,8 +292,8 @@ def test_distress_detaches():
     speak = say(line)
     rec = start([THAW, "record", "-o", "c.thaw", "--", "sh", "-c", f"{WORKLOAD} spin 1 4; exit 3"])
     try:
-        time.sleep(1.5)
-        check(probes() > 3, "nothing is attached")
+        wait_until(lambda: probes() > 3, 20, "nothing is attached")
+        time.sleep(0.5)
         speak()
         wait_until(lambda: probes() == 0, 5, "the probes are still there")
         check(rec.poll() is None, "it did not wait for its command")
@@ -333,7 +333,8 @@ def test_distress_of_samples():
     speak = say("perf: interrupt took too long (thaw's own test)")
     rec = start([THAW, "record", "-o", "c.thaw", "--", WORKLOAD, "spin", "1", "4"])
     try:
-        time.sleep(1.5)
+        wait_until(lambda: probes() > 3, 20, "nothing is attached")
+        time.sleep(0.5)
         speak()
         rec.communicate(timeout=60)
     finally:

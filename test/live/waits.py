@@ -69,8 +69,10 @@ def reasons(case, places, seconds=2):
         want = sum(x["wait_ns"] for x in rows)
         sleeps = sum(x["waits"] for x in rows)
         late = sum(late_ns(truth, threads, w) for x in rows for w in x["waiters"])
-        near(got[reason] + late, want, 0, AGREED * want + CALL_NS * sleeps + stolen(truth, want),
-             f"{function}: waited for {reason}, {late} of it on the way to a run queue")
+        slack = AGREED * want + CALL_NS * sleeps + stolen(truth, want)
+        check(want - late - slack <= got[reason] <= want + slack,
+              f"{function}: waited for {reason} {got[reason]} ns of {want}; {late} went by on the way "
+              "to a run queue")
         said.append(f"{function} {100 * share(got, reason):.2f} % of {want / 1e6:.0f} ms")
         for w in (w for x in rows for w in x["waiters"]):
             mine = threads[w["tid"]]

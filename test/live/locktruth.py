@@ -178,7 +178,7 @@ def blamed_right(got, want, truth):
         # What nobody holds by the log, while the lock changes hands, may be blamed on either side:
         # who was woken for it and gets no CPU keeps the others waiting without having it.
         near(mine.get(tid, 0), ns, 0, 0.1 * ns + 2_000_000 + 1.25 * waited.get(tid, 0)
-             + stolen(truth, ns),
+             + TAKE_IN * want["waits"] + stolen(truth, ns),
              f"{want['name']}: blamed on {names[tid]}")
 
 

@@ -76,7 +76,8 @@ static int run(const char *path, const struct export_args *a, const struct expor
 
 	if (rc)
 		return rc;
-	rc = write_out(c.model, format, opts, a->output);
+	rc = export_check(c.model, opts->kind);
+	rc = rc ? err_add(rc, "%s", path) : write_out(c.model, format, opts, a->output);
 	cmd_unload(&c);
 	return rc;
 }

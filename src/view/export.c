@@ -47,3 +47,20 @@ int export_kind_parse(const char *word, enum export_kind *ret)
 	}
 	return err_set(-EINVAL, "--kind: '%s' is none of cpu, wait and lock", word);
 }
+
+int export_check(const struct model *m, enum export_kind kind)
+{
+	uint32_t unseen = m->facts.unseen;
+
+	if (kind == EXPORT_WAIT && (unseen & UNSEEN_SWITCHES))
+		return err_set(-ENODATA,
+			       "it was recorded with the %s engine, which does not see waits; "
+			       "record with --engine bpf or perf",
+			       m->facts.engine);
+	if (kind == EXPORT_LOCK && (unseen & UNSEEN_LOCKS))
+		return err_set(-ENODATA,
+			       "it was recorded with the %s engine, which does not see locks; "
+			       "record with --engine bpf, as root",
+			       m->facts.engine);
+	return 0;
+}

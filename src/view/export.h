@@ -35,4 +35,7 @@ int export_find(const char *name, const struct exporter **ret);
 /* "cpu", "wait", "lock"; -EINVAL with the list. */
 int export_kind_parse(const char *word, enum export_kind *ret);
 
+/* -ENODATA if its engine cannot have seen that: an empty file would say that there was none. */
+int export_check(const struct model *m, enum export_kind kind);
+
 #endif

@@ -211,16 +211,19 @@ static void not_told(const struct page *p)
 
 	if (p->s->model->facts.unseen & UNSEEN_LOCKS) {
 		buf_printf(&b,
-			   "The %s engine does not see locks: those called \"inferred\" were seen "
-			   "on the stacks of waits, all others are missing. Record with --engine "
-			   "bpf, as root, to see them.",
-			   words_safe(name, sizeof(name), p->s->model->facts.engine, 16));
+			   "The %s engine does not see locks%s. Record with --engine bpf, as "
+			   "root, to see them.",
+			   words_safe(name, sizeof(name), p->s->model->facts.engine, 16),
+			   p->s->locks.n ? ": those called \"inferred\" were seen on the stacks "
+					   "of waits, all others are missing"
+					 : "");
 		words_wrap(p->out, buf_cstr(&b), 0, 0, p->width);
 		buf_done(&b);
 	} else if (!p->s->kernel_locks)
 		words_wrap(p->out,
 			   "Locks of the kernel were not recorded (that takes Linux 5.19 or "
-			   "later): those called \"inferred\" were seen on the stacks of waits, "
+			   "later, and one that the guard trusts with it): those called "
+			   "\"inferred\" were seen on the stacks of waits, "
 			   "others are missing.",
 			   0, 0, p->width);
 }

@@ -239,6 +239,11 @@ def test_the_report_says_what_was_not_seen():
         check(words in text, f"'{words}' is not in: {text}")
     for words in ("idle", "Nothing was held up", "only waited", "Longest waits"):
         check(words not in text, f"'{words}' is in: {text}")
+    check("does not see locks" in thaw("locks", "c.thaw").stdout, "an empty table of locks")
+    for kind in ("wait", "lock"):
+        r = thaw("export", "c.thaw", "-f", "collapsed", "--kind", kind)
+        check(r.returncode == 1 and not r.stdout and f"does not see {kind}s" in r.stderr,
+              f"--kind {kind}: {r.returncode}, {r.stderr}")
 
 
 def test_killed_programs_end():

@@ -92,7 +92,7 @@ $(O)/obj/%.o: src/%.c | packages
 -include $(patsubst src/%.c,$(O)/obj/%.d,$(SRCS))
 
 # Only what loads the probes waits for the skeleton.
-$(O)/obj/capture/engine_bpf.o: $(SKELS)
+$(O)/obj/capture/engine_bpf.o $(O)/obj/capture/bpf_load.o $(O)/obj/capture/bpf_events.o: $(SKELS)
 
 # BPF: one object per .bpf.c, linked into one skeleton. The object with the shared definitions comes
 # first: the linker of libbpf 1.1 loses the offsets of maps that it meets as externs first.

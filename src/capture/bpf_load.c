@@ -182,6 +182,7 @@ int bpf_load(struct bpf_engine *b, const struct plan *plan)
 	bpf_map__set_max_entries(s->maps.rings, (__u32)cpus);
 	bpf_map__set_value_size(s->maps.rings, (__u32)b->value_size);
 	bpf_map__set_max_entries(s->maps.sent, (__u32)cpus * SENT_SLOTS);
+	bpf_map__set_max_entries(s->maps.memos, (__u32)cpus * MEMO_SLOTS);
 	complaint[0] = '\0';
 	rc = thaw_bpf__load(s);
 	if (rc)

@@ -22,6 +22,20 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* The current thread's kernel stack, in a call on a futex or elsewhere (way 0). */
+static __always_inline __u64 stack_of_way(void *ctx, struct ring_head *r, struct scratch *s,
+					  __u32 way, __u64 ts)
+{
+	__u64 *known = way_kstack(r, way), id;
+
+	if (known && *known)
+		return *known;
+	id = stack_kernel(ctx, r, s, ts);
+	if (known)
+		*known = id;
+	return id;
+}
+
 /* The waits' stacks, where sched_exit_tp is missing. */
 static __noinline int wait_kernel_stack(struct ring_head *r, struct task_struct *next, __u32 tid,
 					__u64 ts)
@@ -110,6 +124,7 @@ static __always_inline __u32 asleep(struct task_struct *prev, struct ring_head *
 	__u32 call = call_of(prev, &regs, cast);
 
 	h->futex = 0;
+	h->way = FUTEX_WAY_NONE;
 	if (h->klock)
 		emit_klock(prev, r, ts);
 	/* Within such a call, page faults sleep in other states. */
@@ -243,7 +258,7 @@ static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u
 	struct emit e;
 
 	if (s && !no_wait_stacks) {
-		kstack = stack_kernel(ctx, r, s, ts);
+		kstack = stack_of_way(ctx, r, s, how & WAKE_RELEASE ? way_of_waker() : 0, ts);
 		/* The interrupted thread's own code has nothing to do with it. */
 		if ((how & WAKE_CTX) == WAKE_TASK)
 			ustack = stack_user(ctx, r, s, area, ts);
@@ -326,7 +341,7 @@ static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool k
 	s = scratch_get(r, &area);
 	if (s) {
 		if (kernel)
-			kstack = stack_kernel(ctx, r, s, ts);
+			kstack = stack_of_way(ctx, r, s, hint_of((__u32)id)->way, ts);
 		ustack = stack_user(ctx, r, s, area, ts);
 	}
 	scratch_put(r);

@@ -38,4 +38,5 @@ struct unwind_objects_map unwind_objects SEC(".maps");
 
 struct rings_map rings SEC(".maps");
 struct sent_map sent SEC(".maps");
+struct memos_map memos SEC(".maps");
 struct scratch_map scratches SEC(".maps");

@@ -160,14 +160,28 @@ struct pr_lost {
 	__u64 pad;
 };
 
+/*
+ * Calls on futexes that have but one way to where they sleep, or wake: their kernel stacks are
+ * always the same, and are taken once a CPU. (Those on PI futexes have several.)
+ */
+enum futex_way {
+	FUTEX_WAY_NONE,
+	FUTEX_WAY_WAIT,
+	FUTEX_WAY_WAIT_BITSET,
+	FUTEX_WAY_WAIT2, /* futex_wait(2) */
+	FUTEX_WAY_WAKE,
+	FUTEX_WAY_WAKE_BITSET,
+	FUTEX_WAY_WAKE2, /* futex_wake(2) */
+};
+
 /* Slots for what is known of a waiting thread, by the low bits of its tid. */
 #define HINT_SLOTS 65536u
 struct hint {
 	__u32 tid;
 	__u8 want_user; /* without sched_exit_tp: take the user stack at the next syscall exit */
 	__u8 futex_shared;
-	__u8 klock; /* its slot among the klocks may be in use */
-	__u8 pad;
+	__u8 klock;   /* its slot among the klocks may be in use */
+	__u8 way;     /* of `futex`: enum futex_way */
 	__u64 off_ts; /* when it began to wait; 0: it does not wait */
 	__u64 futex;  /* the address of the futex that it sleeps on; 0: none */
 };
@@ -182,6 +196,22 @@ struct klock_hint {
 
 /* Per CPU: the ids of the stacks that this CPU has sent lately. */
 #define SENT_SLOTS 4096u
+
+/* Per CPU: walks that may be spared: see probe/lib/memo.bpf.h. */
+#define MEMO_SLOTS 256u
+#define MEMO_FRAMES 16u
+struct memo_frame {
+	__u64 pc_at, pc;
+	__u64 bp_at, bp; /* bp_at 0: this step did not read it */
+};
+struct memo {
+	__u64 id; /* of the stack; 0: none, or not yet */
+	__u64 pc, sp, bp;
+	__u32 by_bp; /* bp matters */
+	__u32 space, epoch;
+	__u32 n;
+	struct memo_frame frame[MEMO_FRAMES];
+};
 
 /* How deep stack-taking programs may interrupt each other on a CPU. */
 #define NEST_MAX 4

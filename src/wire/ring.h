@@ -34,6 +34,7 @@
 #define RING_TRIES 8
 #define RING_KINDS 32
 #define RING_SPINS 8
+#define RING_WAYS 8
 #define RING_FULL (~0ull)      /* no room */
 #define RING_CONTENDED (~1ull) /* interrupted more than RING_TRIES times in a row */
 
@@ -58,7 +59,10 @@ struct ring_head {
 	__u64 klocks;	/* of those recorded: every so many gets a stack */
 	__u64 own_ns;	/* time of the probes, from the runs that were timed */
 	__u64 slow_row; /* of those, the last so many took too long */
-	__u64 spinning; /* how many of the slots are in use */
+	/* The kernel stacks of futex calls: by enum futex_way; 0: not taken yet. */
+	__u64 futex_kstack[RING_WAYS];
+	__u64 futex_epoch; /* of which they are */
+	__u64 spinning;	   /* how many of the slots are in use */
 	struct ring_spin {
 		__u64 addr; /* of the lock that this CPU spins for; 0: free */
 		__u64 ts;

@@ -76,11 +76,14 @@ struct unwind_row {
 
 struct unwind_regs {
 	__u64 pc, sp, bp;
-	__u64 di;    /* of the leaf only; 0: not known */
-	__u32 exact; /* pc is where the thread is, not a return address */
-	__u32 no_bp; /* bp is not known */
-	__u64 bx;    /* of the leaf */
-	__u64 bx_at; /* where it is saved; 0: it still is what it was; 1: lost */
+	__u64 di;      /* of the leaf only; 0: not known */
+	__u32 exact;   /* pc is where the thread is, not a return address */
+	__u32 no_bp;   /* bp is not known */
+	__u64 bx;      /* of the leaf */
+	__u64 bx_at;   /* where it is saved; 0: it still is what it was; 1: lost */
+	__u64 bp_at;   /* where the last step read bp; 0: it did not */
+	__u32 bp_read; /* bp is not the leaf's any more */
+	__u32 by_bp;   /* a frame was found by the leaf's bp */
 };
 
 /* Of rt_sigframe on x86-64: return address, then ucontext; gregs are 40 bytes into that. */
@@ -118,6 +121,8 @@ UNWIND_INLINE enum unwind_stop unwind_signal(void *ctx, struct unwind_regs *r)
 	r->no_bp = 0;
 	r->di = 0;
 	r->bx_at = gregs + 8 * UNWIND_GREG_RBX;
+	r->bp_at = gregs + 8 * UNWIND_GREG_RBP;
+	r->bp_read = 1;
 	return UNWIND_STOP_NONE;
 }
 
@@ -136,8 +141,13 @@ UNWIND_INLINE enum unwind_stop unwind_apply(void *ctx, const struct unwind_rule 
 	if (rule->cfa == UNWIND_CFA_UNKNOWN || rule->cfa > UNWIND_CFA_RBX ||
 	    (rule->cfa == UNWIND_CFA_RSP_RDI && (!r->exact || !r->di)))
 		return UNWIND_STOP_RULE;
-	if (r->no_bp && (rule->cfa == UNWIND_CFA_RBP || rule->cfa == UNWIND_CFA_RBP_DEREF))
-		return UNWIND_STOP_RULE;
+	if (rule->cfa == UNWIND_CFA_RBP || rule->cfa == UNWIND_CFA_RBP_DEREF ||
+	    how == UNWIND_RBP_AT_RBP) {
+		if (r->no_bp)
+			return UNWIND_STOP_RULE;
+		r->by_bp |= !r->bp_read;
+	}
+	r->bp_at = 0;
 	if (rule->cfa == UNWIND_CFA_RBX && r->bx_at) {
 		if (r->bx_at == 1)
 			return UNWIND_STOP_RULE;
@@ -167,10 +177,10 @@ UNWIND_INLINE enum unwind_stop unwind_apply(void *ctx, const struct unwind_rule 
 	if (how == UNWIND_RBP_AT_CFA || how == UNWIND_RBP_AT_RBP) {
 		__u64 base = how == UNWIND_RBP_AT_CFA ? cfa : r->bp;
 
-		if (r->no_bp && how == UNWIND_RBP_AT_RBP)
-			return UNWIND_STOP_RULE;
-		if (UNWIND_READ(ctx, base + (__u64)(__s64)rule->rbp_off, &bp))
+		r->bp_at = base + (__u64)(__s64)rule->rbp_off;
+		if (UNWIND_READ(ctx, r->bp_at, &bp))
 			return UNWIND_STOP_READ;
+		r->bp_read = 1;
 		r->no_bp = 0;
 	} else if (how == UNWIND_RBP_UNKNOWN) {
 		r->no_bp = 1;
@@ -211,6 +221,7 @@ UNWIND_INLINE enum unwind_stop unwind_bare_leaf(void *ctx, struct unwind_regs *r
 	r->pc = pc;
 	r->sp += 8;
 	r->exact = 0;
+	r->bp_at = 0;
 	return UNWIND_STOP_NONE;
 }
 
@@ -226,6 +237,9 @@ UNWIND_INLINE enum unwind_stop unwind_by_frame_pointer(void *ctx, struct unwind_
 	if (!pc)
 		return UNWIND_STOP_FP_END;
 	r->sp = r->bp + 16;
+	r->by_bp |= !r->bp_read;
+	r->bp_at = r->bp;
+	r->bp_read = 1;
 	r->bp = bp;
 	r->bx_at = 1;
 	r->pc = pc;

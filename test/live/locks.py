@@ -216,6 +216,24 @@ def overlap(many, one):
 
 # ---- names ----
 
+def test_twins():
+    """Where a thread waits is known, though it was elsewhere with the same registers before."""
+    truth, rep = recorded(LOCKS, "twins", "--seconds", 2)
+    said = []
+    for want, here, there in zip(truth["locks"], ("take_left", "take_right"),
+                                 ("take_right", "take_left")):
+        got = at(rep, truth, want)[0]
+        same_waits(got, want, truth)
+        index = rep["locks"].index(got)
+        places = [w for w in rep["waits"] if w["lock"] == index and w["stack"]]
+        right = sum(w["count"] for w in places if here in functions(w["stack"]))
+        wrong = sum(w["count"] for w in places if there in functions(w["stack"]))
+        check(not wrong, f"{wrong} waits for {want['name']} in {there}")
+        check(right > 0.5 * want["waits"], f"{right} of {want['waits']} waits in {here}")
+        said.append(f"{right} of {want['waits']} in {here}")
+    return ", ".join(said)
+
+
 def test_heap():
     return contest("heap", name="", functions_of="place")
 

@@ -38,6 +38,7 @@ static const struct workload_case cases[] = {
 	{"array", case_array, ARGS("4"), "in an array of structs"},
 	{"stack", case_stack, ARGS("4"), "on a stack"},
 	{"function", case_function, ARGS("4"), "static, in a function"},
+	{"twins", case_twins, ARGS("4"), "two, from two functions that look alike on the stack"},
 };
 
 int main(int argc, char **argv)

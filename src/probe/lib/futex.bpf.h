@@ -106,6 +106,39 @@ static __always_inline bool is_futex_wait(__u32 call)
 	return nr == __NR_futex || nr == NR_FUTEX_WAIT || nr == NR_FUTEX_WAITV;
 }
 
+static __always_inline __u32 way_of(__u32 nr, __u32 op)
+{
+	if (nr == NR_FUTEX_WAIT)
+		return FUTEX_WAY_WAIT2;
+	if (nr == NR_FUTEX_WAKE)
+		return FUTEX_WAY_WAKE2;
+	if (nr != __NR_futex)
+		return FUTEX_WAY_NONE;
+	switch (op & FUTEX_OP_CMD) {
+	case CMD_WAIT:
+		return FUTEX_WAY_WAIT;
+	case CMD_WAIT_BITSET:
+		return FUTEX_WAY_WAIT_BITSET;
+	case CMD_WAKE:
+		return FUTEX_WAY_WAKE;
+	case CMD_WAKE_BITSET:
+		return FUTEX_WAY_WAKE_BITSET;
+	}
+	return FUTEX_WAY_NONE;
+}
+
+/* Where the stack's id is kept for a way; NULL for those that have to be walked. */
+static __always_inline __u64 *way_kstack(struct ring_head *r, __u32 way)
+{
+	if (!way || way >= RING_WAYS)
+		return NULL;
+	if (r->futex_epoch != epoch) {
+		__builtin_memset(r->futex_kstack, 0, sizeof(r->futex_kstack));
+		r->futex_epoch = epoch;
+	}
+	return &r->futex_kstack[way];
+}
+
 /* The current thread goes to sleep in such a call. */
 static __noinline int emit_futex(struct task_struct *t, struct ring_head *r, struct hint *h,
 				 __u32 nr, __u64 ts)
@@ -119,6 +152,7 @@ static __noinline int emit_futex(struct task_struct *t, struct ring_head *r, str
 		return 0;
 	h->futex = f.addr;
 	h->futex_shared = !op_is_private(f.op);
+	h->way = way_of(nr, f.op);
 	rec = emit_begin(&e, r, PR_FUTEX, sizeof(*rec), ts);
 	if (!rec)
 		return 0;
@@ -173,6 +207,14 @@ static __noinline bool releases_futex(struct task_struct *wakee, const struct hi
 	if (wakee->mm == me->mm)
 		return addr == h->futex;
 	return !op_is_private(op) && h->futex_shared;
+}
+
+/* Of the current thread, which is in a call that wakes. */
+static __always_inline __u32 way_of_waker(void)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return way_of(regs->orig_rax, regs->rsi);
 }
 
 #endif

@@ -52,15 +52,14 @@ static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, 
 	struct pr_stack *rec;
 	struct emit e;
 	__u64 id, *slot;
-	__u32 len, key;
+	__u32 len;
 
 	if (!n)
 		return 0;
 	if (n > PR_FRAMES_MAX)
 		n = PR_FRAMES_MAX;
 	id = stack_hash(s, n, stop);
-	key = bpf_get_smp_processor_id() * SENT_SLOTS + (__u32)(id >> 20) % SENT_SLOTS;
-	slot = bpf_map_lookup_elem(&sent, &key);
+	slot = sent_slot(id);
 	if (!slot || *slot == id)
 		return id;
 	len = PR_STACK_LEN(n);
@@ -94,11 +93,15 @@ static __always_inline __u32 stack_taken(struct ring_head *r, long bytes)
 static __always_inline __u64 stack_walked(struct ring_head *r, struct scratch *s, __u32 area,
 					  __u64 ts)
 {
-	__u32 stop;
-	__u64 copy;
-	__u32 n = walk_user(r, s, area, ts, &stop, &copy);
+	struct walked w = {};
 
-	return copy ? copy : stack_send(r, s, n, stop, ts);
+	walk_user(r, s, area, ts, &w);
+	if (!w.id) {
+		w.id = stack_send(r, s, w.n, w.stop, ts);
+		if (w.keep)
+			memo_keep(s, &w.first, w.space, w.n, w.by_bp, w.id);
+	}
+	return w.id;
 }
 
 /* Without tables: frame pointers, by the kernel's own walk. */

@@ -42,6 +42,7 @@ extern struct klock_hint klocks[HINT_SLOTS];
 
 struct scratch {
 	__u64 ip[PR_FRAMES_MAX + 1];
+	struct memo_frame frame[MEMO_FRAMES]; /* see memo.bpf.h */
 };
 
 struct rings_map {
@@ -60,6 +61,14 @@ struct sent_map {
 	__type(value, __u64);
 };
 extern struct sent_map sent SEC(".maps");
+
+struct memos_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MEMO_SLOTS); /* times the number of CPUs; set at load */
+	__type(key, __u32);
+	__type(value, struct memo);
+};
+extern struct memos_map memos SEC(".maps");
 
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -11,6 +11,7 @@
 #define THAW_PROBE_UNWIND_H
 
 #include "probe/lib/emit.bpf.h"
+#include "probe/lib/memo.bpf.h"
 
 struct walk {
 	struct unwind_regs regs;
@@ -167,6 +168,7 @@ static long walk_frame(__u32 i, struct walk *w)
 		w->stop = step_by_frame_pointer(w);
 	else
 		w->stop = step_by_rule(w, find_rule(w->object, pc - w->bias));
+	memo_note(s, i, &w->regs);
 	return w->stop != UNWIND_STOP_NONE;
 }
 
@@ -250,7 +252,7 @@ static __always_inline bool between_programs(struct task_struct *me, __u64 sp)
  * its registers), in a thread that ends (it gives up its address space, and the collector is told
  * that it is gone before that), and between programs.
  */
-static __always_inline bool user_regs(struct unwind_regs *ret)
+static __always_inline bool user_regs(struct unwind_regs *ret, bool *ret_in_call)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	/* The kernel's layout is that of ptrace(2), which does not change. */
@@ -268,27 +270,40 @@ static __always_inline bool user_regs(struct unwind_regs *ret)
 	ret->bx_at = 0;
 	ret->exact = 1;
 	ret->no_bp = 0;
+	/* Where a program runs, it is seldom in the same place twice. */
+	*ret_in_call = (__s64)regs->orig_rax >= 0;
 	return true;
 }
 
-/* The user stack of the current thread: gathered in the scratch area, or sent as a copy (*ret_id).
- */
-static __always_inline __u32 walk_user(struct ring_head *r, struct scratch *s, __u32 area, __u64 ts,
-				       __u32 *ret_stop, __u64 *ret_id)
+/* A walk that has been made, or spared. */
+struct walked {
+	struct unwind_regs first;
+	__u64 id; /* not 0: the stack's id, and nothing is left to do */
+	__u32 n, stop;
+	__u32 space, by_bp;
+	bool keep; /* as a memo */
+};
+
+/* The user stack of the current thread: gathered in the scratch area, sent as a copy, or known. */
+static __always_inline void walk_user(struct ring_head *r, struct scratch *s, __u32 area, __u64 ts,
+				      struct walked *ret)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct unwind_proc *p = BIG(unwind_procs, struct unwind_proc, pid & procs_mask);
-	struct unwind_regs first;
-	__u32 execs;
 	struct walk w = {.scratch = area};
+	bool in_call = false;
+	__u32 execs;
 
-	*ret_id = 0;
-	*ret_stop = 0;
-	if (!p || !user_regs(&w.regs))
-		return 0;
+	if (!p || !user_regs(&w.regs, &in_call))
+		return;
 	execs = p->execs; /* before the space: exec() changes them in this order */
 	w.space = p->space;
-	first = w.regs;
+	ret->first = w.regs;
+	if (in_call && w.space) {
+		ret->id = memo_find(&ret->first, w.space);
+		if (ret->id)
+			return;
+	}
 	if (w.space == SPACE_NONE) {
 		w.end = ~0ull;
 		w.object = OBJECT_ANON;
@@ -296,16 +311,19 @@ static __always_inline __u32 walk_user(struct ring_head *r, struct scratch *s, _
 	if (w.space)
 		bpf_loop(PR_FRAMES_MAX + 1, walk_frame, &w, 0);
 	if (!w.space || w.copy) {
-		*ret_id = copy_send(r, &first, pid, execs, ts);
-		if (*ret_id)
-			return 0;
+		ret->id = copy_send(r, &ret->first, pid, execs, ts);
+		if (ret->id)
+			return;
 		/* No room for a copy: the leaf at least. */
 		w.stop = UNWIND_STOP_NOT_READY;
-		s->ip[0] = first.pc;
+		s->ip[0] = ret->first.pc;
 		w.n = 1;
 	}
-	*ret_stop = w.stop;
-	return w.n;
+	ret->stop = w.stop;
+	ret->n = w.n;
+	ret->space = w.space;
+	ret->by_bp = w.regs.by_bp;
+	ret->keep = in_call && !area && w.stop == UNWIND_STOP_END;
 }
 
 #endif

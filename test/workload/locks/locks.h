@@ -24,5 +24,6 @@ void case_inner(const struct args *a);
 void case_array(const struct args *a);
 void case_stack(const struct args *a);
 void case_function(const struct args *a);
+void case_twins(const struct args *a);
 
 #endif

@@ -5,9 +5,35 @@
 #include <math.h>
 #include <string.h>
 
+/* What is kept before it goes to the file. */
+#define KEPT (64u << 10)
+
 void json_init(struct json *j, FILE *out)
 {
 	*j = (struct json){.out = out};
+}
+
+void json_init_buf(struct json *j, struct buf *into)
+{
+	*j = (struct json){.into = into};
+}
+
+static struct buf *text(struct json *j)
+{
+	return j->into ? j->into : &j->kept;
+}
+
+static void put(struct json *j, const char *s)
+{
+	buf_put(text(j), s, strlen(s));
+}
+
+static void flush(struct json *j)
+{
+	if (!j->out)
+		return;
+	fwrite(j->kept.p, 1, j->kept.len, j->out);
+	buf_clear(&j->kept);
 }
 
 /* Length of the well-formed UTF-8 sequence at s, or 0. */
@@ -38,60 +64,76 @@ static size_t plain_len(const unsigned char *s)
 	return n;
 }
 
-static void quoted(FILE *out, const char *val)
+static void quoted(struct buf *out, const char *val)
 {
 	const unsigned char *s = (const unsigned char *)val;
 
-	putc_unlocked('"', out);
+	buf_put_u8(out, '"');
 	while (*s) {
 		size_t plain = plain_len(s);
 		int n;
 
 		if (plain) {
-			fwrite_unlocked(s, 1, plain, out);
+			buf_put(out, s, plain);
 			s += plain;
 			continue;
 		}
 		n = utf8_len(s);
 		if (!n) {
-			fputs("\xef\xbf\xbd", out);
+			buf_put(out, "\xef\xbf\xbd", 3);
 			s++;
 		} else if (*s == '"' || *s == '\\') {
-			fprintf(out, "\\%c", *s++);
+			buf_put_u8(out, '\\');
+			buf_put_u8(out, *s++);
 		} else if (*s < 0x20 || *s == 0x7f) {
-			fprintf(out, "\\u%04x", *s++);
+			buf_printf(out, "\\u%04x", *s++);
 		} else {
-			fwrite(s, 1, (size_t)n, out);
+			buf_put(out, s, (size_t)n);
 			s += n;
 		}
 	}
-	putc_unlocked('"', out);
+	buf_put_u8(out, '"');
 }
 
 static void newline(struct json *j)
 {
-	putc_unlocked('\n', j->out);
+	struct buf *out = text(j);
+
+	if (j->tight)
+		return;
+	buf_put_u8(out, '\n');
 	for (int i = 0; i < j->depth; i++)
-		putc_unlocked(' ', j->out);
+		buf_put_u8(out, ' ');
 }
 
 static void lead(struct json *j, const char *key)
 {
+	if (j->kept.len >= KEPT)
+		flush(j);
 	if (j->need_comma)
-		putc_unlocked(',', j->out);
+		buf_put_u8(text(j), ',');
 	if (j->depth)
 		newline(j);
 	if (key) {
-		quoted(j->out, key);
-		fputs(": ", j->out);
+		quoted(text(j), key);
+		put(j, j->tight ? ":" : ": ");
 	}
 	j->need_comma = true;
+}
+
+/* A value that stands alone is a document too. */
+static void written(struct json *j)
+{
+	if (j->depth)
+		return;
+	flush(j);
+	buf_done(&j->kept);
 }
 
 static void open_with(struct json *j, const char *key, char c)
 {
 	lead(j, key);
-	putc(c, j->out);
+	buf_put_u8(text(j), (uint8_t)c);
 	j->need_comma = false;
 	j->depth++;
 }
@@ -101,10 +143,24 @@ static void close_with(struct json *j, char c)
 	j->depth--;
 	if (j->need_comma)
 		newline(j);
-	putc_unlocked(c, j->out);
+	buf_put_u8(text(j), (uint8_t)c);
 	j->need_comma = true;
-	if (!j->depth)
-		putc('\n', j->out);
+	if (j->depth)
+		return;
+	buf_put_u8(text(j), '\n');
+	written(j);
+}
+
+/* Most of what is written is numbers: without printf. */
+static void digits(struct json *j, uint64_t val)
+{
+	char d[20];
+	size_t n = sizeof(d);
+
+	do
+		d[--n] = (char)('0' + val % 10);
+	while (val /= 10);
+	buf_put(text(j), d + n, sizeof(d) - n);
 }
 
 void json_obj(struct json *j, const char *key)
@@ -131,40 +187,46 @@ void json_str(struct json *j, const char *key, const char *val)
 {
 	lead(j, key);
 	if (val)
-		quoted(j->out, val);
+		quoted(text(j), val);
 	else
-		fputs("null", j->out);
+		put(j, "null");
+	written(j);
 }
 
 void json_u64(struct json *j, const char *key, uint64_t val)
 {
 	lead(j, key);
-	fprintf(j->out, "%" PRIu64, val);
+	digits(j, val);
+	written(j);
 }
 
 void json_i64(struct json *j, const char *key, int64_t val)
 {
 	lead(j, key);
-	fprintf(j->out, "%" PRId64, val);
+	buf_printf(text(j), "%" PRId64, val);
+	written(j);
 }
 
 void json_f64(struct json *j, const char *key, double val)
 {
 	lead(j, key);
 	if (isfinite(val))
-		fprintf(j->out, "%.6g", val);
+		buf_printf(text(j), "%.6g", val);
 	else
-		fputs("null", j->out);
+		put(j, "null");
+	written(j);
 }
 
 void json_bool(struct json *j, const char *key, bool val)
 {
 	lead(j, key);
-	fputs(val ? "true" : "false", j->out);
+	put(j, val ? "true" : "false");
+	written(j);
 }
 
 void json_null(struct json *j, const char *key)
 {
 	lead(j, key);
-	fputs("null", j->out);
+	put(j, "null");
+	written(j);
 }

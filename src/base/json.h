@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A streaming JSON writer. It places commas and escapes strings; bytes that are not UTF-8 (a thread
- * may be named anything) become U+FFFD, so that the output is always valid JSON.
+ * may be named anything) become U+FFFD, so that the output is always valid JSON. It is written to a
+ * file piece by piece, the last when the outermost object or array is closed; or into a buffer.
  */
 #ifndef THAW_BASE_JSON_H
 #define THAW_BASE_JSON_H
@@ -10,13 +11,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+
 struct json {
 	FILE *out;
+	struct buf *into;
+	struct buf kept; /* on its way to the file */
+	bool tight;	 /* set it for no space between the words */
 	bool need_comma;
 	int depth;
 };
 
 void json_init(struct json *j, FILE *out);
+/* Behind what is in the buffer already. */
+void json_init_buf(struct json *j, struct buf *into);
 /* key is NULL inside an array and at the top. */
 void json_obj(struct json *j, const char *key);
 void json_obj_end(struct json *j);

@@ -96,6 +96,25 @@ static void test_invalid_utf8(void **state)
 	assert_string_equal(string_of("\xf8\x88\x80\x80\x80"), "\"" FFFD FFFD FFFD FFFD FFFD "\"");
 }
 
+static void test_into_a_buffer(void **state)
+{
+	struct buf b = {0};
+	struct json j;
+
+	buf_printf(&b, "> ");
+	json_init_buf(&j, &b);
+	j.tight = true;
+	json_obj(&j, NULL);
+	json_u64(&j, "zero", 0);
+	json_arr(&j, "list");
+	json_str(&j, NULL, "a b");
+	json_null(&j, NULL);
+	json_arr_end(&j);
+	json_obj_end(&j);
+	assert_string_equal(buf_cstr(&b), "> {\"zero\":0,\"list\":[\"a b\",null]}\n");
+	buf_done(&b);
+}
+
 static void test_a_real_parser_reads_it(void **state)
 {
 	char path[] = "/tmp/thaw-json-XXXXXX", command[256];
@@ -138,6 +157,7 @@ int main(void)
 		cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_invalid_utf8),
+		cmocka_unit_test(test_into_a_buffer),
 		cmocka_unit_test(test_a_real_parser_reads_it),
 	};
 

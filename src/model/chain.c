@@ -43,24 +43,34 @@ static void make_room(struct model *m)
 		chain_charge(m, false);
 }
 
-void chain_seen(struct model *m, uint32_t lock, uint64_t ts, enum seen_what what, struct thread *th)
+static void note_seen(struct model *m, const struct seen *seen)
 {
 	make_room(m);
+	vec_push(&m->chain.seen, *seen);
+	if (m->seen_sink)
+		m->seen_sink(m->sink_arg, seen);
+}
+
+void chain_seen(struct model *m, uint32_t lock, uint64_t ts, enum seen_what what, struct thread *th)
+{
+	note_seen(m, &(struct seen){.ts = ts,
+				    .lock = lock,
+				    .thread = th ? th->index + 1 : 0,
+				    .what = (uint8_t)what});
 	if (th)
 		th->watched = true;
-	vec_push(&m->chain.seen, (struct seen){.ts = ts,
-					       .lock = lock,
-					       .thread = th ? th->index + 1 : 0,
-					       .what = (uint8_t)what});
 }
 
 void chain_released(struct model *m, uint32_t lock, uint64_t ts, struct thread *th,
 		    struct thread *next)
 {
-	struct chain *c = &m->chain;
-
-	chain_seen(m, lock, ts, SEEN_RELEASED, th);
-	c->seen.v[c->seen.n - 1].next = next->index + 1;
+	note_seen(m, &(struct seen){.ts = ts,
+				    .lock = lock,
+				    .thread = th ? th->index + 1 : 0,
+				    .next = next->index + 1,
+				    .what = SEEN_RELEASED});
+	if (th)
+		th->watched = true;
 	next->watched = true;
 }
 

@@ -139,6 +139,8 @@ void chain_sample(struct model *m, const struct thread *th, uint64_t ts, uint32_
 void chain_charge(struct model *m, bool at_end);
 
 /* charge.c */
+/* Index + 1 of who had it between the two, of which there may be only one; 0: not known. */
+uint32_t chain_holder_between(const struct seen *a, const struct seen *b);
 void charge_notes(struct model *m);
 uint32_t chain_hold(struct chain *c, uint32_t lock, uint32_t holder);
 

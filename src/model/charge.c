@@ -250,8 +250,7 @@ static void walk_holder(struct walk *w, uint32_t lock, uint32_t holder, uint64_t
 		one_doing(w, lock, holder, NULL, from, to);
 }
 
-/* Index + 1 of who had it between the two, of which there may be only one; 0: not known. */
-static uint32_t holder_between(const struct seen *a, const struct seen *b)
+uint32_t chain_holder_between(const struct seen *a, const struct seen *b)
 {
 	if (a && (a->what == SEEN_HELD || a->what == SEEN_TAKEN)) {
 		if (!b || b->what == SEEN_TAKEN || b->what == SEEN_NOBODY || a->thread == b->thread)
@@ -304,7 +303,7 @@ static void follow(struct walk *w, uint32_t lock, const struct note *of, uint64_
 		uint64_t until = next ? next->ts : to;
 
 		if (until > from)
-			held(w, lock, holder_between(before, next), of, from, until);
+			held(w, lock, chain_holder_between(before, next), of, from, until);
 		from = until;
 		before = next;
 		lo++;

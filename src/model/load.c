@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/units.h"
-#include "store/reader.h"
+#include "store/inspect.h"
 #include "wire/unseen.h"
 
 static size_t source_stack(void *arg, uint32_t index, const struct frame **ret)
@@ -119,71 +119,140 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	guarded_take(&f->guard, r);
 }
 
-static int scan(struct reader *r, struct model *m)
-{
-	struct event ev;
-	int rc;
-
-	reader_rewind(r);
-	while ((rc = reader_next(r, &ev)) > 0) {
-		if (ev.kind == EV_LOST)
-			model_add_loss(m, &ev);
-		else if (ev.kind == EV_MARK && ev.mark.what == MARK_BEGIN)
-			timeline_begin(&m->timeline, ev.ts);
-	}
-	return rc;
-}
-
 /* Without a scan, may the model not go on from here? */
 static bool too_soon(const struct model *m, const struct event *ev)
 {
 	return ev->kind == EV_LOST && (!m->timeline.begun || model_loses_time(ev));
 }
 
-/* 1, and a model; 0 if it takes a scan. */
-static int feed(struct reader *r, const struct model_opts *opts, bool scan_first,
-		struct model **ret)
-{
-	struct model *m = model_new(opts);
-	struct event ev;
-	int rc = scan_first ? scan(r, m) : 0;
+struct loading {
+	struct reader *r;
+	struct model_opts opts;
+	struct frame_source frames;
+	struct model *m;
+	bool scanning; /* this pass only looks for what is lost */
+	bool scanned;
+	uint64_t events; /* of this pass, */
+	uint64_t of;	 /* of about so many */
+};
 
-	reader_rewind(r);
-	while (!rc && (rc = reader_next(r, &ev)) > 0) {
-		if (!scan_first && too_soon(m, &ev)) {
-			model_free(m);
-			return 0;
-		}
-		model_event(m, &ev);
-		rc = 0;
+static uint64_t count_events(const struct reader *r)
+{
+	const struct index_entry *e;
+	uint64_t n = 0;
+
+	for (size_t i = 0; (e = reader_chunk(r, i)); i++)
+		if (e->state == INDEX_CHUNK && e->type == CHUNK_EVENTS)
+			n += e->items;
+	return n;
+}
+
+static void begin_pass(struct loading *l, bool scanning)
+{
+	l->scanning = scanning;
+	l->scanned |= scanning;
+	l->events = 0;
+	reader_rewind(l->r);
+}
+
+struct loading *loading_new(struct reader *r, const struct model_opts *opts)
+{
+	struct loading *l = mem_zalloc(sizeof(*l));
+
+	l->r = r;
+	l->opts = *opts;
+	l->frames = (struct frame_source){r,	       source_stack, source_symbol, source_module,
+					  source_stop, source_data};
+	l->opts.frames = &l->frames;
+	l->opts.sample_ns = sample_ns(r);
+	l->m = model_new(&l->opts);
+	l->of = count_events(r);
+	begin_pass(l, !reader_info(r)->complete);
+	return l;
+}
+
+void loading_free(struct loading *l)
+{
+	if (!l)
+		return;
+	model_free(l->m);
+	free(l);
+}
+
+static void scan_event(struct model *m, const struct event *ev)
+{
+	if (ev->kind == EV_LOST)
+		model_add_loss(m, ev);
+	else if (ev->kind == EV_MARK && ev->mark.what == MARK_BEGIN)
+		timeline_begin(&m->timeline, ev->ts);
+}
+
+/* What was fed so far did not know of the loss: all of it anew. */
+static void start_over(struct loading *l)
+{
+	model_free(l->m);
+	l->m = model_new(&l->opts);
+	if (l->opts.restart)
+		l->opts.restart(l->opts.sink_arg);
+	begin_pass(l, true);
+}
+
+int loading_step(struct loading *l, uint64_t events)
+{
+	struct event ev;
+	int rc = 1;
+
+	for (uint64_t i = 0; i < events && rc > 0; i++) {
+		rc = reader_next(l->r, &ev);
+		if (rc > 0 && l->scanning)
+			scan_event(l->m, &ev);
+		else if (rc > 0 && !l->scanned && too_soon(l->m, &ev))
+			start_over(l);
+		else if (rc > 0)
+			model_event(l->m, &ev);
+		l->events++;
 	}
-	if (rc < 0) {
-		model_free(m);
-		return rc;
+	if (!rc && l->scanning) {
+		begin_pass(l, false);
+		return 1;
 	}
-	*ret = m;
-	return 1;
+	return rc;
+}
+
+double loading_progress(const struct loading *l)
+{
+	double done = l->of ? (double)l->events / (double)l->of : 1;
+
+	if (done > 1)
+		done = 1;
+	return !l->scanned ? done : l->scanning ? done / 4 : 0.25 + done * 0.75;
+}
+
+struct model *loading_finish(struct loading *l, const char *path)
+{
+	struct model *m = l->m;
+
+	l->m = NULL;
+	model_finish(m);
+	take_facts(&m->facts, l->r, path);
+	loading_free(l);
+	return m;
 }
 
 int model_load(struct reader *r, const char *path, const struct model_opts *opts,
 	       struct model **ret)
 {
-	const struct frame_source frames = {r,		 source_stack, source_symbol, source_module,
-					    source_stop, source_data};
-	struct model_opts with = *opts;
-	struct model *m;
+	struct loading *l = loading_new(r, opts);
 	int rc;
 
-	with.frames = &frames;
-	with.sample_ns = sample_ns(r);
-	rc = feed(r, &with, !reader_info(r)->complete, &m);
-	if (!rc)
-		rc = feed(r, &with, true, &m);
-	if (rc < 0)
+	do
+		rc = loading_step(l, UINT64_MAX);
+	while (rc > 0);
+	if (rc) {
+		loading_free(l);
 		return rc;
-	model_finish(m);
-	take_facts(&m->facts, r, path);
-	*ret = m;
+	}
+	*ret = loading_finish(l, path);
 	return 0;
 }
 

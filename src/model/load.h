@@ -5,11 +5,22 @@
 
 #include "model/model.h"
 
+struct loading;
 struct reader;
 
 /* opts->frames is ignored: the reader's are used, so it must outlive the model. */
 int model_load(struct reader *r, const char *path, const struct model_opts *opts,
 	       struct model **ret);
+
+/*
+ * The same in steps of so many events, for who has something to show meanwhile: 1 while there is
+ * more to do, 0 at the end (then finish it), negative on I/O errors. Finishing takes it over.
+ */
+struct loading *loading_new(struct reader *r, const struct model_opts *opts);
+int loading_step(struct loading *l, uint64_t events);
+double loading_progress(const struct loading *l); /* 0 to 1 */
+struct model *loading_finish(struct loading *l, const char *path);
+void loading_free(struct loading *l);
 
 /*
  * The same for a capture that still grows, as often as it has grown (reader_follow()). When time

@@ -97,6 +97,8 @@ struct model *model_new(const struct model_opts *opts)
 		m->timeline.window_to = opts->to;
 		m->timeline.sample_ns = opts->sample_ns;
 		m->sink = opts->sink;
+		m->sample_sink = opts->sample_sink;
+		m->seen_sink = opts->seen_sink;
 		m->sink_arg = opts->sink_arg;
 	}
 	return m;
@@ -179,6 +181,8 @@ static void count_sample(struct model *m, const struct event *ev)
 	row = tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
 	if (th->watched)
 		chain_sample(m, th, ev->ts, row);
+	if (m->sample_sink)
+		m->sample_sink(m->sink_arg, th, ev->ts, ev->cpu, row);
 }
 
 static void count_end(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)

@@ -22,12 +22,21 @@
 #include "wire/unseen.h"
 #include "wire/unwind.h"
 
+/* A sample of a thread; row is of the tally. */
+typedef void (*sample_fn)(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			  uint32_t row);
+/* The lock by its index at that time: it may turn out to be the same as another (locks_index()). */
+typedef void (*seen_fn)(void *arg, const struct seen *seen);
+
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
 	const struct frame_source *frames;
-	uint64_t min_lock_wait; /* shorter ones do not count in the sums of locks */
-	uint64_t sample_ns;	/* not 0: no switches were recorded; see timeline.h */
-	interval_fn sink;	/* sees every interval, when it is closed */
+	uint64_t min_lock_wait;	    /* shorter ones do not count in the sums of locks */
+	uint64_t sample_ns;	    /* not 0: no switches were recorded; see timeline.h */
+	interval_fn sink;	    /* sees every interval, when it is closed */
+	sample_fn sample_sink;	    /* every sample */
+	seen_fn seen_sink;	    /* every sign of who holds a lock */
+	void (*restart)(void *arg); /* all of that begins anew: see load.c */
 	void *sink_arg;
 };
 
@@ -103,6 +112,8 @@ struct model {
 	VEC(struct gap) gaps;
 	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */
 	interval_fn sink;
+	sample_fn sample_sink;
+	seen_fn seen_sink;
 	void *sink_arg;
 	uint64_t events, samples, switches, wakings;
 };

@@ -107,6 +107,10 @@ static void put_histogram(struct json *j, const struct lock_sum *l)
 void json_put_lock(struct json *j, const struct summary *s, const struct lock_sum *l)
 {
 	json_obj(j, NULL);
+	if (l->inferred)
+		json_null(j, "id");
+	else
+		json_u64(j, "id", l->index);
 	json_str(j, "kind", lock_kind_name(l->kind));
 	json_str(j, "name", l->name);
 	if (l->inferred)

@@ -15,6 +15,9 @@ void lead_lock(const struct summary *s, struct buf *b);
 /* lead_cause.c: without such a lock, what else took the time; two sentences at most. */
 void lead_cause(const struct summary *s, struct buf *b);
 
+/* lead_stall.c: "4 of 8 threads stood behind commit_lock, while flusher was ...". */
+void lead_stall(const struct summary *s, const struct stall *st, struct buf *b);
+
 /* Whom the finding is about: "worker-1", "4 worker threads". */
 void lead_group(struct buf *b, const struct finding *f);
 /* " in flush_log", if the function is known. */

@@ -7,37 +7,12 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "view/page.h"
+#include "view/lead.h"
 #include "view/words.h"
 
 enum { TOP_STALLS = 3, TOP_LOCKS = 5, TOP_BLAME = 2, NAME_WIDE = 23, TEXT = 128 };
 
 /* ---- stalls ---- */
-
-static void say_stall(const struct summary *s, const struct stall *st, struct buf *b)
-{
-	char text[TEXT], doing[TEXT];
-	const char *in;
-
-	words_doing(doing, sizeof(doing), st->doing, st->reason);
-	buf_printf(b, "%" PRIu32 " of %" PRIu32 " threads ", st->threads, st->all);
-	if (st->lock >= s->locks.n)
-		buf_printf(b, "were %s", doing);
-	else
-		buf_printf(b, "stood behind %s",
-			   words_lock(text, sizeof(text), &s->locks.v[st->lock], 60));
-	if (st->culprit) {
-		words_safe(text, sizeof(text), st->culprit->name, 15);
-		if (*doing)
-			buf_printf(b, ", while %s was %s", text, doing);
-		else
-			buf_printf(b, ", held by %s", text);
-	} else if (st->lock < s->locks.n) {
-		buf_printf(b, "; who held it is not known");
-	}
-	in = words_function(text, sizeof(text), &s->model->names, st->function, 40);
-	if (in)
-		buf_printf(b, " in %s", in);
-}
 
 static void stall_row(const struct page *p, uint64_t start, uint64_t ns, const char *words)
 {
@@ -119,7 +94,7 @@ void page_stalls(const struct page *p)
 			*(stall ? &i : &o) += 1;
 		} else if (stall) {
 			buf_clear(&b);
-			say_stall(p->s, &st->list.v[i], &b);
+			lead_stall(p->s, &st->list.v[i], &b);
 			say_like_it(p, i, &b);
 			stall_row(p, st->list.v[i].start, st->list.v[i].ns, buf_cstr(&b));
 			i++;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/json.h"
 #include "model/summary.h"
 
 struct report_opts {
@@ -14,6 +15,7 @@ struct report_opts {
 
 void report_text(const struct summary *s, const struct report_opts *opts, FILE *out);
 void report_json(const struct summary *s, const struct report_opts *opts, FILE *out);
+void report_put_json(const struct summary *s, const struct report_opts *opts, struct json *j);
 
 /* lead.c: the first sentences. */
 void report_lead(const struct summary *s, bool colour, FILE *out);

@@ -135,41 +135,46 @@ static void put_cpus(struct json *j, const struct model *m)
 	json_arr_end(j);
 }
 
+void report_put_json(const struct summary *s, const struct report_opts *opts, struct json *j)
+{
+	json_obj(j, NULL);
+	json_str(j, "schema", "thaw.report/1");
+	json_put_capture(j, s->model);
+	json_put_losses(j, s);
+	put_stacks(j, s->model);
+	json_put_guard(j, s->model);
+	json_put_steps(j, s->model);
+	json_arr(j, "threads");
+	for (size_t i = 0; i < rows(opts, s->threads.n); i++)
+		put_thread(j, s->threads.v[i], !s->model->facts.has_switches);
+	json_arr_end(j);
+	json_arr(j, "functions");
+	for (size_t i = 0; i < rows(opts, s->functions.n); i++)
+		put_function(j, &s->model->names, &s->functions.v[i]);
+	json_arr_end(j);
+	json_arr(j, "waits");
+	for (size_t i = 0; i < rows(opts, s->waits.n); i++)
+		put_wait(j, s, &s->waits.v[i]);
+	for (unsigned r = 0; r < REASONS; r++)
+		if (s->placeless[r].total)
+			put_wait(j, s, &s->placeless[r]);
+	json_arr_end(j);
+	json_put_kernel_locks(j, s);
+	json_arr(j, "locks");
+	for (size_t i = 0; i < rows(opts, s->locks.n); i++)
+		json_put_lock(j, s, &s->locks.v[i]);
+	json_arr_end(j);
+	json_put_blame(j, s, rows(opts, s->blame.rows.n));
+	json_put_stalls(j, s, rows(opts, s->stalls.list.n));
+	json_put_finding(j, s);
+	put_cpus(j, s->model);
+	json_obj_end(j);
+}
+
 void report_json(const struct summary *s, const struct report_opts *opts, FILE *out)
 {
 	struct json j;
 
 	json_init(&j, out);
-	json_obj(&j, NULL);
-	json_str(&j, "schema", "thaw.report/1");
-	json_put_capture(&j, s->model);
-	json_put_losses(&j, s);
-	put_stacks(&j, s->model);
-	json_put_guard(&j, s->model);
-	json_put_steps(&j, s->model);
-	json_arr(&j, "threads");
-	for (size_t i = 0; i < rows(opts, s->threads.n); i++)
-		put_thread(&j, s->threads.v[i], !s->model->facts.has_switches);
-	json_arr_end(&j);
-	json_arr(&j, "functions");
-	for (size_t i = 0; i < rows(opts, s->functions.n); i++)
-		put_function(&j, &s->model->names, &s->functions.v[i]);
-	json_arr_end(&j);
-	json_arr(&j, "waits");
-	for (size_t i = 0; i < rows(opts, s->waits.n); i++)
-		put_wait(&j, s, &s->waits.v[i]);
-	for (unsigned r = 0; r < REASONS; r++)
-		if (s->placeless[r].total)
-			put_wait(&j, s, &s->placeless[r]);
-	json_arr_end(&j);
-	json_put_kernel_locks(&j, s);
-	json_arr(&j, "locks");
-	for (size_t i = 0; i < rows(opts, s->locks.n); i++)
-		json_put_lock(&j, s, &s->locks.v[i]);
-	json_arr_end(&j);
-	json_put_blame(&j, s, rows(opts, s->blame.rows.n));
-	json_put_stalls(&j, s, rows(opts, s->stalls.list.n));
-	json_put_finding(&j, s);
-	put_cpus(&j, s->model);
-	json_obj_end(&j);
+	report_put_json(s, opts, &j);
 }

@@ -36,7 +36,7 @@ Q := @
 say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
-FOLDERS := cmd view model capture guard trial symbol unwind store ring elf base
+FOLDERS := cmd query view model capture guard trial symbol unwind store ring elf base
 SRCS := $(foreach d,preload $(FOLDERS),$(filter-out %.bpf.c,$(wildcard src/$(d)/*.c)))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
@@ -161,6 +161,12 @@ $(O)/live/stackdump $(O)/live/eventdump: $(O)/live/%: test/live/%.c $(O)/libstor
 $(O)/live/lockdump: test/live/lockdump.c $$(call libs_of,model)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# A query from a shell: build/query FILE REQUEST...
+$(O)/live/query: test/live/query.c $$(call libs_of,query)
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/query: $(O)/live/query
+	$(Q)cp $< $@
 live: $(LIVE_BINS)
 
 # Programs with a known truth, and the demo's server: test/workload/x.c with what is in the folder x.

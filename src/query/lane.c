@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "query/lane.h"
+
+#define SLAB_BYTES (1u << 20)
+#define BLOCK_BYTES (LANE_BLOCK * sizeof(struct stretch))
+
+static struct stretch *arena_block(struct arena *a)
+{
+	if (!a->slabs.n || a->used + BLOCK_BYTES > SLAB_BYTES) {
+		vec_push(&a->slabs, mem_alloc(SLAB_BYTES));
+		a->used = 0;
+	}
+	a->used += BLOCK_BYTES;
+	return (struct stretch *)((char *)a->slabs.v[a->slabs.n - 1] + a->used - BLOCK_BYTES);
+}
+
+void arena_done(struct arena *a)
+{
+	for (size_t i = 0; i < a->slabs.n; i++)
+		free(a->slabs.v[i]);
+	vec_done(&a->slabs);
+	a->used = 0;
+}
+
+static void append(struct lane *l, struct arena *a, uint64_t start, unsigned class, uint32_t row,
+		   uint32_t by)
+{
+	size_t block = l->n / LANE_BLOCK;
+
+	if (l->n % LANE_BLOCK == 0) {
+		if (block == l->room) {
+			l->room = l->room ? l->room * 2 : 1;
+			l->blocks = mem_grow(l->blocks, l->room, sizeof(*l->blocks));
+		}
+		l->blocks[block] = arena_block(a);
+	}
+	l->blocks[block][l->n++ % LANE_BLOCK] =
+		(struct stretch){.at = start << 8 | class, .row = row, .by = by};
+}
+
+void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, unsigned class,
+	       uint32_t row, uint32_t by)
+{
+	if (end > LANE_TIME_MAX)
+		end = LANE_TIME_MAX;
+	if (l->n && start < l->end)
+		start = l->end;
+	if (start >= end)
+		return;
+	if (l->n && start > l->end)
+		append(l, a, l->end, CLASS_GONE, 0, 0);
+	append(l, a, start, class, row, by);
+	l->end = end;
+}
+
+static uint64_t slots_of(const struct lane *l)
+{
+	uint64_t slots = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		slots |= 1ull << class_slot(lane_class(l, i));
+	return slots & ~(1ull << SLOT_GONE);
+}
+
+void lane_seal(struct lane *l)
+{
+	uint64_t now[SLOTS] = {0};
+	size_t blocks = (l->n + LANE_BLOCK - 1) / LANE_BLOCK, at = 0;
+
+	l->slots = slots_of(l);
+	l->sums = mem_alloc(blocks * (size_t)__builtin_popcountll(l->slots) * sizeof(*l->sums));
+	for (size_t i = 0; i < l->n; i++) {
+		if (i % LANE_BLOCK == 0)
+			for (unsigned s = 0; s < SLOTS; s++)
+				if (l->slots >> s & 1)
+					l->sums[at++] = now[s];
+		now[class_slot(lane_class(l, i))] += lane_end(l, i) - lane_start(l, i);
+	}
+}
+
+void lane_done(struct lane *l)
+{
+	free(l->blocks);
+	free(l->sums);
+	*l = (struct lane){0};
+}
+
+/* The last of the blocks from lo on that begins at or before ts; lo itself does. */
+static size_t find_block(const struct lane *l, size_t lo, uint64_t ts)
+{
+	size_t hi = (l->n + LANE_BLOCK - 1) / LANE_BLOCK, step = 1;
+
+	while (lo + step < hi && l->blocks[lo + step][0].at >> 8 <= ts) {
+		lo += step;
+		step *= 2;
+	}
+	if (lo + step < hi)
+		hi = lo + step;
+	while (lo + 1 < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->blocks[mid][0].at >> 8 <= ts)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+size_t lane_find(const struct lane *l, uint64_t ts)
+{
+	size_t lo, hi;
+
+	if (!l->n || ts < lane_start(l, 0) || ts >= l->end)
+		return SIZE_MAX;
+	lo = find_block(l, 0, ts) * LANE_BLOCK;
+	hi = lo + LANE_BLOCK < l->n ? lo + LANE_BLOCK : l->n;
+	while (lo + 1 < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (lane_start(l, mid) <= ts)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+void lane_walk_init(struct lane_walk *w, const struct lane *l)
+{
+	*w = (struct lane_walk){.lane = l};
+	for (unsigned s = 0; s < SLOTS; s++)
+		if (l->slots >> s & 1)
+			w->slots[w->n++] = (uint8_t)s;
+}
+
+static void jump(struct lane_walk *w, uint64_t ts)
+{
+	const struct lane *l = w->lane;
+	size_t block = w->at / LANE_BLOCK, next = block + 1;
+
+	if (next * LANE_BLOCK >= l->n || l->blocks[next][0].at >> 8 > ts)
+		return;
+	block = find_block(l, next, ts);
+	w->at = block * LANE_BLOCK;
+	for (unsigned i = 0; i < w->n; i++)
+		w->before[w->slots[i]] = l->sums[block * w->n + i];
+}
+
+void lane_walk_to(struct lane_walk *w, uint64_t ts, uint64_t sums[SLOTS])
+{
+	const struct lane *l = w->lane;
+	uint64_t start, end;
+
+	if (!l->n)
+		return;
+	jump(w, ts);
+	start = lane_start(l, w->at);
+	end = lane_end(l, w->at);
+	while (end <= ts && w->at + 1 < l->n) {
+		w->before[class_slot(lane_class(l, w->at))] += end - start;
+		w->at++;
+		start = end;
+		end = lane_end(l, w->at);
+	}
+	for (unsigned i = 0; i < w->n; i++)
+		sums[w->slots[i]] = w->before[w->slots[i]];
+	if (ts > start && lane_class(l, w->at) != CLASS_GONE)
+		sums[class_slot(lane_class(l, w->at))] += (ts < end ? ts : end) - start;
+}
+
+void lane_sums(const struct lane *l, uint64_t from, uint64_t to, uint64_t sums[SLOTS])
+{
+	uint64_t a[SLOTS] = {0}, b[SLOTS] = {0};
+	struct lane_walk w;
+
+	lane_walk_init(&w, l);
+	lane_walk_to(&w, from, a);
+	lane_walk_to(&w, to, b);
+	for (unsigned i = 0; i < w.n; i++)
+		sums[w.slots[i]] += b[w.slots[i]] - a[w.slots[i]];
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "query/private.h"
+
+#include "model/load.h"
+#include "store/reader.h"
+
+enum { JSON, BINARY };
+
+static const struct {
+	const char *name;
+	query_fn *answer;
+	bool binary;
+} rows[] = {
+#define QUERY(name, type) {#name, answer_##name, type == BINARY},
+#include "query/query.def"
+};
+
+struct query *query_new(struct reader *r, const char *path)
+{
+	struct query *q = mem_zalloc(sizeof(*q));
+	struct model_opts opts = {0};
+
+	q->reader = r;
+	q->path = mem_strdup(path);
+	columns_init(&q->columns, reader_info(r)->first_ts);
+	columns_attach(&q->columns, &opts);
+	q->loading = loading_new(r, &opts);
+	return q;
+}
+
+int query_open(const char *path, struct query **ret)
+{
+	struct reader *r;
+	int rc = reader_open(path, &r);
+
+	if (!rc)
+		*ret = query_new(r, path);
+	return rc;
+}
+
+void query_close(struct query *q)
+{
+	if (!q)
+		return;
+	loading_free(q->loading);
+	summary_free(q->summary);
+	model_free(q->model);
+	columns_done(&q->columns);
+	reader_close(q->reader);
+	free(q->path);
+	free(q->failed);
+	free(q);
+}
+
+static void finish(struct query *q)
+{
+	q->model = loading_finish(q->loading, q->path);
+	q->loading = NULL;
+	q->duration = q->model->timeline.end - q->model->timeline.begin;
+	columns_seal(&q->columns, q->model);
+	/* Of all threads: there is no name that could be missing. */
+	(void)summary_new(q->model, &(struct summary_opts){.order = ORDER_TELLING}, &q->summary);
+}
+
+int query_step(struct query *q, uint64_t events)
+{
+	int rc;
+
+	if (q->failed)
+		return err_set(-EIO, "%s", q->failed);
+	if (!q->loading)
+		return 0;
+	rc = loading_step(q->loading, events);
+	if (!rc) {
+		finish(q);
+	} else if (rc < 0) {
+		q->failed = mem_strdup(err_msg());
+		loading_free(q->loading);
+		q->loading = NULL;
+	}
+	return rc;
+}
+
+double query_progress(const struct query *q)
+{
+	return q->loading ? loading_progress(q->loading) : 1;
+}
+
+static int find(const char *name, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
+			return (int)i;
+	return -1;
+}
+
+bool query_is_binary(const char *request)
+{
+	int i = find(request, strcspn(request, "?"));
+
+	return i >= 0 && rows[i].binary;
+}
+
+static int answer(struct query *q, const char *text, struct buf *ret)
+{
+	struct request rq;
+	int rc = request_parse(&rq, text), i = find(rq.name, strlen(rq.name));
+
+	if (!rc && i < 0)
+		rc = err_set(-ENOENT, "there is no such query");
+	else if (!rc && q->failed)
+		rc = err_set(-EIO, "%s", q->failed);
+	else if (!rc && q->loading && rows[i].answer != answer_open)
+		rc = err_set(-EAGAIN, "the capture is still being loaded");
+	else if (!rc)
+		rc = rows[i].answer(q, &rq, ret);
+	request_done(&rq);
+	return rc;
+}
+
+int query_ask(struct query *q, const char *request, struct buf *ret)
+{
+	struct json j;
+	int rc;
+
+	buf_clear(ret);
+	rc = answer(q, request, ret);
+	if (!rc)
+		return 0;
+	buf_clear(ret);
+	json_init_buf(&j, ret);
+	json_obj(&j, NULL);
+	json_str(&j, "error", err_msg());
+	json_obj_end(&j);
+	return rc;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The page's frame: which part stands where, and the tabs. Sizes are style.css's; nothing here
+ * moves when an answer arrives.
+ */
+import type { Page } from "./page";
+import { same } from "./state";
+import { TABS } from "./tabs";
+import { byId, el } from "./util";
+
+/** Fired at a tab's root each time that it becomes visible. */
+export const SHOWN = "thaw:shown";
+
+/** The tab that is shown: that of the address, or the first. */
+export function currentTab(page: Page): string {
+	const want = page.state.get().tab;
+	return TABS.some((t) => t.id === want) ? want : TABS[0]?.id ?? "";
+}
+
+export function mountTabs(root: HTMLElement, page: Page): void {
+	const bar = el("div", { class: "tabbar", role: "tablist", "aria-label": "Views of the selection" });
+	const roots = new Map<string, HTMLElement>();
+	const buttons = new Map<string, HTMLButtonElement>();
+	const mounted = new Set<string>();
+
+	for (const tab of TABS) {
+		const button = el("button", {
+			class: "tab",
+			role: "tab",
+			id: `tab-${tab.id}`,
+			"aria-controls": `panel-${tab.id}`,
+			"data-test": `tab-${tab.id}`,
+			onclick: () => page.state.set({ tab: tab.id }, "push"),
+		}, tab.title);
+		const panel = el("div", {
+			class: "panel",
+			role: "tabpanel",
+			id: `panel-${tab.id}`,
+			"aria-labelledby": `tab-${tab.id}`,
+			tabindex: 0,
+			hidden: true,
+		});
+		bar.append(button);
+		buttons.set(tab.id, button);
+		roots.set(tab.id, panel);
+	}
+	bar.addEventListener("keydown", (e) => {
+		const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+		if (!step)
+			return;
+		const at = TABS.findIndex((t) => t.id === currentTab(page));
+		const next = TABS[(at + step + TABS.length) % TABS.length];
+		page.state.set({ tab: next.id }, "push");
+		buttons.get(next.id)?.focus();
+		e.preventDefault();
+		e.stopPropagation();
+	});
+	root.replaceChildren(bar, ...roots.values());
+	root.hidden = TABS.length === 0;
+
+	const show = () => {
+		const id = currentTab(page);
+		for (const tab of TABS) {
+			const panel = roots.get(tab.id)!;
+			const on = tab.id === id;
+			panel.hidden = !on;
+			buttons.get(tab.id)!.setAttribute("aria-selected", String(on));
+			buttons.get(tab.id)!.tabIndex = on ? 0 : -1;
+			if (!on)
+				continue;
+			if (!mounted.has(id)) {
+				mounted.add(id);
+				tab.mount(panel, page);
+			}
+			panel.dispatchEvent(new Event(SHOWN));
+		}
+	};
+	show();
+	page.state.subscribe((now, before) => {
+		if (!same("tab", now, before))
+			show();
+	});
+}
+
+/** The sentence that stands instead of the page: still loading, or nothing to show. */
+export function showMessage(title: string, text: string, progress?: number): void {
+	const bar = progress === undefined ? null
+		: el("progress", { max: 1, value: progress, "aria-label": "Loading" });
+	byId("message").replaceChildren(el("h1", {}, title), el("p", {}, text), bar ?? "");
+	byId("message").hidden = false;
+	byId("page").hidden = true;
+}
+
+export function showPage(): void {
+	byId("message").hidden = true;
+	byId("page").hidden = false;
+}

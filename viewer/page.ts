@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What every part of the page gets, and the shape of what the engine answers to `open` and `at`.
+ * Times are nanoseconds since the recording began, threads are the model's indexes. A part of the
+ * page is a function `mountX(root, page)`: it draws into root, asks through page, follows
+ * page.state, and never touches another part.
+ */
+import type { Args } from "./ask";
+import type { Store } from "./state";
+
+export interface Page {
+	ask(name: string, args?: Args): Promise<ArrayBuffer>;
+	askJson<T>(name: string, args?: Args): Promise<T>;
+	info: Info;
+	state: Store;
+	/** The thread with this index, if the capture has it. */
+	thread(index: number): Thread | undefined;
+	reason(id: number): Reason | undefined;
+}
+
+export interface Range {
+	from: number;
+	to: number;
+}
+
+export interface Reason {
+	id: number;
+	name: string; /* the key in JSON */
+	label: string; /* fits a table's column */
+	words: string; /* "it waited WORDS" */
+}
+
+export interface Thread {
+	index: number;
+	pid: number;
+	tid: number;
+	comm: string;
+	process: string;
+	start: number;
+	end: number;
+	running_ns: number;
+	runnable_ns: number;
+	waiting_ns: number;
+	lost_ns: number;
+	waits: Record<string, number>;
+	samples: number;
+	idle: boolean;
+}
+
+export interface Stall {
+	start: number;
+	ns: number;
+	threads: number;
+	lock: { id: number; name: string } | null;
+	culprit: number | null;
+	text: string;
+}
+
+export interface Span {
+	start: number;
+	ns: number;
+}
+
+/* As in `thaw report --json`. */
+export interface Capture {
+	path: string;
+	host: string;
+	kernel: string;
+	engine: string;
+	start_unix_ns: number;
+	duration_ns: number;
+	cpus: number;
+	freq_hz: number;
+	command: string[];
+	complete: boolean;
+	damage: string;
+	symbols: boolean;
+	unseen: unknown[];
+}
+
+/* The answer to `open`. */
+export interface Info {
+	schema: string;
+	progress: number;
+	capture: Capture;
+	begin_unix_ns: number;
+	duration_ns: number;
+	text: string;
+	reasons: Reason[];
+	threads: Thread[];
+	cpus: number;
+	stalls: Stall[];
+	blackouts: Span[];
+	losses: Record<string, unknown>;
+	guard: Record<string, unknown>;
+	steps: unknown[];
+	unseen: unknown[];
+	events: number;
+	damage: string;
+}
+
+export interface Frame {
+	name: string;
+	module: string;
+	file: string | null;
+	line: number;
+	inlined: boolean;
+}

@@ -4,10 +4,18 @@
  * parts in their places.
  */
 import { Asker, HttpHost, type Host } from "./ask";
+import { mountDetails } from "./details";
+import { Focus } from "./focus";
+import { makeHelp } from "./help";
+import { attachKeys } from "./keys";
+import { keyTable } from "./keys-table";
 import { mountTabs, showMessage, showPage } from "./layout";
+import { mountLead, mountTop } from "./lead";
 import type { Info, Page } from "./page";
 import { Store } from "./state";
-import { byId } from "./util";
+import { Timeline } from "./timeline";
+import { View } from "./timeline-view";
+import { byId, el } from "./util";
 
 const POLL_MS = 100;
 
@@ -39,12 +47,46 @@ function makePage(asker: Asker, info: Info): Page {
 	};
 }
 
+/** Says something to those who cannot see the page. */
+function say(text: string): void {
+	byId("announce").textContent = text;
+}
+
+function show(page: Page): void {
+	const { state, info } = page;
+	const view = new View(page);
+	const focus = new Focus(page);
+	const pickStall = (index: number) => {
+		const s = info.stalls[index];
+		state.set({ stall: index, focus: null, sel: { from: s.start, to: s.start + s.ns } }, "push");
+		view.show({ from: s.start, to: s.start + s.ns }, "replace", 0.25);
+	};
+	const failed = (error: Error) => say(error.message);
+	const zoomButton = (text: string, label: string, run: () => void) =>
+		el("button", { class: "tl-zoom", "aria-label": label, title: label, onclick: run }, text);
+	const corner = el("div", { class: "tl-corner" },
+		zoomButton("−", "Zoom out (-)", () => view.glideZoom(2)),
+		zoomButton("+", "Zoom in (+)", () => view.glideZoom(0.5)),
+		zoomButton("↔", "Show all (0)", () => view.glide({ from: 0, to: view.duration }, "push")));
+	showPage();
+	const timeline = new Timeline(byId("timeline"), corner, page, view, focus, pickStall, failed);
+	const keys = keyTable({ page, view, focus, timeline, help: () => help() });
+	const help = makeHelp(keys);
+	attachKeys(keys);
+	mountTop(byId("top"), page, help);
+	mountLead(byId("lead"), page, pickStall);
+	mountDetails(byId("details"), page, { focus, view, pickStall, say });
+	mountTabs(byId("tabs"), page);
+	document.title = `thaw: ${info.capture.command.join(" ") || info.capture.host}`;
+}
+
 async function start(): Promise<void> {
 	const asker = new Asker(findHost());
 	const info = await open(asker);
-	const page = makePage(asker, info);
-	showPage();
-	mountTabs(byId("tabs"), page);
+	if (!info.threads.length)
+		return showMessage("Nothing to show", "This recording has no threads in it: " +
+			"nothing of what was recorded ran, or it ended before anything was written.");
+	show(makePage(asker, info));
 }
 
 start().catch((e: unknown) => {

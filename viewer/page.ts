@@ -39,9 +39,10 @@ export interface Thread {
 	start: number;
 	end: number;
 	running_ns: number;
-	runnable_ns: number;
-	waiting_ns: number;
+	runnable_ns: number | null; /* null: this engine does not see it */
+	waiting_ns: number | null;
 	lost_ns: number;
+	unseen_ns: number;
 	waits: Record<string, number>;
 	samples: number;
 	idle: boolean;
@@ -50,8 +51,9 @@ export interface Thread {
 export interface Stall {
 	start: number;
 	ns: number;
-	threads: number;
-	lock: { id: number; name: string } | null;
+	threads: number; /* that stood still */
+	of_threads: number;
+	lock: { id: number | null; name: string; kind: string } | null;
 	culprit: number | null;
 	text: string;
 }
@@ -75,7 +77,7 @@ export interface Capture {
 	complete: boolean;
 	damage: string;
 	symbols: boolean;
-	unseen: unknown[];
+	unseen: string[];
 }
 
 /* The answer to `open`. */
@@ -90,13 +92,14 @@ export interface Info {
 	threads: Thread[];
 	cpus: number;
 	stalls: Stall[];
+	stalls_total: number; /* of which `stalls` lists the longest */
 	blackouts: Span[];
 	losses: Record<string, unknown>;
 	guard: Record<string, unknown>;
-	steps: unknown[];
-	unseen: unknown[];
+	watch: Record<string, unknown>;
 	events: number;
-	damage: string;
+	samples: number;
+	has_switches: boolean; /* false: only samples are known */
 }
 
 export interface Frame {

@@ -25,6 +25,7 @@ export interface State {
 	threads: number[] | null; /* only these; null: all */
 	tab: string;
 	focus: { thread: number; ts: number } | null; /* the interval that details are shown of */
+	stall: number | null; /* or, without a focus, this one of the stalls of `open` */
 	lock: number | null; /* the lock that the Locks tab shows */
 	func: string; /* the function that the Functions tab shows: module!name */
 	flame: Flame;
@@ -51,6 +52,12 @@ const range: Field<Range | null> = {
 	},
 };
 
+const index: Field<number | null> = {
+	value: null,
+	write: (n) => (n === null ? "" : String(n)),
+	read: count,
+};
+
 function text(value = ""): Field<string> {
 	return { value, write: (s) => s, read: (s) => s };
 }
@@ -75,7 +82,8 @@ const FIELDS: { [K in keyof State]: Field<State[K]> } = {
 			return m ? { thread: Number(m[1]), ts: Number(m[2]) } : undefined;
 		},
 	},
-	lock: { value: null, write: (n) => (n === null ? "" : String(n)), read: count },
+	stall: index,
+	lock: index,
 	func: text(),
 	flame: {
 		value: FLAME,
@@ -166,6 +174,12 @@ export class Store {
 			this.timer = setTimeout(() => this.save(), QUIET_MS);
 		}
 		this.adopt(next);
+	}
+
+	/** Makes the back button lead here, whatever changes next. */
+	keep(): void {
+		this.save();
+		history.pushState(null, "", writeState(this.state));
 	}
 
 	/** Calls fn after each change, with what was before; returns how to end that. */

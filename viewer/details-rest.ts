@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the details show while nothing is chosen: the colours that occur in this recording, and what
+ * a reader must know about it before trusting it: losses, damage, what was not seen, what the guard
+ * did.
+ */
+import type { Page } from "./page";
+import { className, color, hatched, LOST, RUNNING, stackOrder } from "./palette";
+import { count, duration, el, percent } from "./util";
+
+/* Time of all threads together, by class. */
+function totals(page: Page): Map<number, number> {
+	const sums = new Map<number, number>();
+	const add = (cls: number, ns: number) => {
+		if (ns > 0)
+			sums.set(cls, (sums.get(cls) ?? 0) + ns);
+	};
+	const ids = new Map(page.info.reasons.map((r) => [r.name, r.id]));
+	for (const t of page.info.threads) {
+		add(RUNNING, t.running_ns);
+		add(LOST, t.lost_ns);
+		for (const [name, ns] of Object.entries(t.waits))
+			add(ids.get(name) ?? 0, ns);
+	}
+	return sums;
+}
+
+export function legend(page: Page): HTMLElement {
+	const sums = totals(page);
+	const whole = [...sums.values()].reduce((a, b) => a + b, 0);
+	const rows = [...sums.entries()].sort((a, b) => stackOrder(a[0]) - stackOrder(b[0]));
+	const list = el("ul", { class: "legend" });
+	for (const [cls, ns] of rows) {
+		const chip = el("span", { class: hatched(cls) ? "chip hatched" : "chip" });
+		chip.style.backgroundColor = color(cls);
+		list.append(el("li", { title: page.reason(cls) ? `waiting ${page.reason(cls)!.words}` : null },
+			chip, el("span", { class: "grow" }, className(page, cls)),
+			el("span", { class: "dim" }, duration(ns)),
+			el("span", { class: "share" }, percent(ns, whole))));
+	}
+	return el("section", { "data-test": "legend" },
+		el("h2", { class: "detail-title" }, el("span", { class: "grow" }, "What threads did")), list,
+		el("p", { class: "hint" }, "Click a stretch of a lane to see why. Wheel zooms, drag moves, " +
+			"shift and drag selects a range. ? shows all keys."));
+}
+
+type Dict = Record<string, unknown>;
+
+function number(d: Dict, key: string): number {
+	return typeof d[key] === "number" ? (d[key] as number) : 0;
+}
+
+function strings(list: unknown, key: string): string[] {
+	if (!Array.isArray(list))
+		return [];
+	return list.map((v: unknown) => {
+		const text = typeof v === "object" && v !== null ? (v as Dict)[key] : v;
+		return typeof text === "string" ? text : "";
+	}).filter(Boolean);
+}
+
+/** What to know before trusting the recording, one sentence each; the first says whether all is well. */
+export function notes(page: Page): { text: string; bad: boolean }[] {
+	const { info } = page;
+	const list: { text: string; bad: boolean }[] = [];
+	const bad = (text: string) => list.push({ text, bad: true });
+	if (info.capture.damage)
+		bad(info.capture.damage);
+	if (!info.capture.complete)
+		bad("The recording did not end in an orderly way; what was written until then is here.");
+	const events = number(info.losses, "events");
+	const samples = number(info.losses, "samples");
+	const time = number(info.losses, "thread_time_ns");
+	if (events || samples)
+		bad(`${count(events)} events and ${count(samples)} samples were lost` +
+			(time ? `: ${duration(time)} of threads' time is not known (hatched).` : "."));
+	if (info.capture.unseen.length)
+		bad(`The ${info.capture.engine} engine does not see: ` +
+			`${info.capture.unseen.map((s) => s.replace(/_/g, " ")).join(", ")}.`);
+	for (const b of info.blackouts.slice(0, 3))
+		bad(`Nothing was recorded for ${duration(b.ns)} (hatched).`);
+	for (const text of strings(info.watch.steps, "words"))
+		bad(text);
+	for (const text of strings(info.guard.findings, "title"))
+		list.push({ text: `This kernel: ${text}.`, bad: false });
+	if (!list.some((n) => n.bad))
+		list.unshift({ text: "Nothing was lost.", bad: false });
+	return list;
+}
+
+export function recordingNotes(page: Page): HTMLElement {
+	const { capture } = page.info;
+	const list = el("ul", { class: "notes" });
+	for (const n of notes(page))
+		list.append(el("li", { class: n.bad ? "warn" : null }, n.text));
+	return el("section", { "data-test": "notes" }, el("h3", {}, "This recording"), list,
+		el("p", { class: "dim" }, `${count(page.info.events)} events by the ${capture.engine} engine at ` +
+			`${capture.freq_hz} Hz, on ${capture.host}, Linux ${capture.kernel}.`));
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The panel at the right: the interval in focus in words, with what it is linked to; or the stall
+ * that was chosen; or, with nothing chosen, what the colours mean and how the recording went.
+ */
+import { recordingNotes, legend } from "./details-rest";
+import type { Focus, Holder, Interval, Waker } from "./focus";
+import type { Frame, Page } from "./page";
+import { ABSENT, classWords, color, hatched } from "./palette";
+import { same } from "./state";
+import type { View } from "./timeline-view";
+import { clock, copyText, duration, el, since } from "./util";
+
+export interface DetailActions {
+	focus: Focus;
+	view: View;
+	pickStall(index: number): void;
+	say(text: string): void; /* for those who cannot see the page */
+}
+
+export function mountDetails(root: HTMLElement, page: Page, act: DetailActions): void {
+	const show = () => {
+		const { focus, stall } = page.state.get();
+		const i = act.focus.interval;
+		if (act.focus.error)
+			root.replaceChildren(el("p", { class: "warn" }, act.focus.error));
+		else if (focus && i)
+			root.replaceChildren(...ofInterval(page, act, i));
+		else if (!focus && stall !== null && page.info.stalls[stall])
+			root.replaceChildren(...ofStall(page, act, stall));
+		else if (!focus)
+			root.replaceChildren(legend(page), recordingNotes(page));
+		if (i)
+			act.say(sentence(page, i));
+	};
+	act.focus.subscribe(show);
+	page.state.subscribe((now, before) => {
+		if (!same("stall", now, before) || (!same("focus", now, before) && !now.focus))
+			show();
+	});
+	show();
+}
+
+function sentence(page: Page, i: Interval): string {
+	const name = page.thread(i.thread)?.comm ?? "?";
+	const lock = i.lock ? ` (${i.lock.name})` : "";
+	return `${name} ${classWords(page, i.class)}${lock} ${duration(i.end - i.start)}, from ${since(i.start)}`;
+}
+
+function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
+	const t = page.thread(i.thread);
+	const parts: Node[] = [heading(i.class, capital(classWords(page, i.class)), duration(i.end - i.start))];
+	const list = el("dl", { class: "facts" });
+	const add = (term: string, ...what: (Node | string)[]) =>
+		list.append(el("dt", {}, term), el("dd", {}, ...what));
+
+	add("Thread", `${t?.comm ?? "?"} `, el("span", { class: "dim" }, String(t?.tid ?? "")));
+	if (i.class !== ABSENT)
+		add("From", `${since(i.start, 1e3)} `, el("span", { class: "dim" }, clock(page.info, i.start)));
+	if (i.cpu !== null && i.cpu !== undefined && i.kind === "running")
+		add("On", `CPU ${i.cpu}`);
+	if (i.open)
+		add("Until", "it had not ended when the recording did");
+	if (i.lock)
+		add("Lock", lockButton(page, i.lock.id, i.lock.name), el("span", { class: "dim" }, ` ${i.lock.kind}`));
+	(i.holders ?? []).forEach((h, n) => add(n ? "" : "Held by", ...holder(page, act, h, n)));
+	if (i.waker)
+		add("Woken by", ...waker(page, act, i.waker));
+	if (i.evidence && i.evidence !== "none")
+		add("Known by", evidence(i));
+	parts.push(list, moves(act, i));
+	if (i.stack?.length)
+		parts.push(stack("Where it waited", i.stack, i.kind === "waiting" ? "Where it waited" : "Stack"));
+	if (i.waker?.stack?.length)
+		parts.push(stack("waker", i.waker.stack, "Where it was woken"));
+	return parts;
+}
+
+function heading(cls: number, words: string, time: string): HTMLElement {
+	const chip = el("span", { class: hatched(cls) ? "chip hatched" : "chip", "aria-hidden": "true" });
+	chip.style.backgroundColor = color(cls);
+	return el("h2", { class: "detail-title", "data-test": "detail-title" }, chip,
+		el("span", { class: "grow" }, words), el("span", { class: "time" }, time));
+}
+
+function lockButton(page: Page, id: number | null, name: string): Node {
+	if (id === null)
+		return document.createTextNode(name);
+	return el("button", {
+		class: "link",
+		"data-test": "detail-lock",
+		title: "Show it among the locks",
+		onclick: () => page.state.set({ tab: "locks", lock: id }, "push"),
+	}, name);
+}
+
+function holder(page: Page, act: DetailActions, h: Holder, n: number): (Node | string)[] {
+	const t = h.thread === null ? undefined : page.thread(h.thread);
+	const words = h.doing ? ` ${h.doing}` : "";
+	const time = el("span", { class: "dim" }, ` ${duration(h.end - h.start)}`);
+	if (!t)
+		return [`not known${words}`, time];
+	return [
+		el("button", {
+			class: "link",
+			"data-test": "detail-holder",
+			title: n ? "Go there" : "Go there (H)",
+			onclick: () => act.focus.toHolder(n),
+		}, t.comm),
+		words, time,
+	];
+}
+
+function waker(page: Page, act: DetailActions, w: Waker): (Node | string)[] {
+	const t = w.thread === null ? undefined : page.thread(w.thread);
+	if (!t)
+		return [w.ctx === "task" ? "a thread that was not recorded" : `an interrupt (${w.ctx})`];
+	return [el("button", {
+		class: "link",
+		"data-test": "detail-waker",
+		title: "Go there (G)",
+		onclick: () => act.focus.toWaker(),
+	}, t.comm), el("span", { class: "dim" }, ` ${t.tid}`)];
+}
+
+function evidence(i: Interval): string {
+	return i.evidence!;
+}
+
+function moves(act: DetailActions, i: Interval): HTMLElement {
+	const go = (ts: number | null) => () => {
+		if (ts !== null)
+			act.focus.go(i.thread, ts);
+	};
+	return el("div", { class: "buttons" },
+		el("button", { class: "button", disabled: i.prev_ts === null, title: "Previous interval ([)",
+			onclick: go(i.prev_ts) }, "‹ Before"),
+		el("button", { class: "button", disabled: i.next_ts === null, title: "Next interval (])",
+			onclick: go(i.next_ts) }, "After ›"),
+		el("button", { class: "button", title: "Zoom to it (Enter)",
+			onclick: () => act.view.show({ from: i.start, to: i.end }) }, "Zoom"),
+		el("button", { class: "button", title: "Back (Backspace)", onclick: () => history.back() }, "Back"));
+}
+
+export function stackText(frames: Frame[]): string {
+	return frames.map((f) => `${f.name}${f.inlined ? " (inlined)" : ""}  ${f.module}` +
+		(f.file ? `  ${f.file}:${f.line}` : "")).join("\n") + "\n";
+}
+
+function stack(id: string, frames: Frame[], title: string): HTMLElement {
+	const copy = el("button", { class: "link small", "data-test": `copy-${id === "waker" ? "waker" : "stack"}` }, "Copy");
+	copy.addEventListener("click", () => {
+		void copyText(stackText(frames)).then((done) => {
+			copy.textContent = done ? "Copied" : "Not allowed";
+			setTimeout(() => (copy.textContent = "Copy"), 1500);
+		});
+	});
+	const list = el("ol", { class: "stack" });
+	for (const f of frames)
+		list.append(el("li", {
+			class: f.inlined ? "inlined" : f.module === "[kernel]" ? "kernel" : null,
+			title: `${f.name}\n${f.module}${f.file ? `\n${f.file}:${f.line}` : ""}${f.inlined ? "\ninlined" : ""}`,
+		}, el("span", { class: "fn" }, f.name), el("span", { class: "dim" }, f.module)));
+	return el("section", { class: "stackbox" }, el("h3", {}, title, copy), list);
+}
+
+function ofStall(page: Page, act: DetailActions, index: number): Node[] {
+	const s = page.info.stalls[index];
+	const culprit = s.culprit === null ? undefined : page.thread(s.culprit);
+	const list = el("dl", { class: "facts" });
+	list.append(el("dt", {}, "From"), el("dd", {}, `${since(s.start, 1e6)} `,
+		el("span", { class: "dim" }, clock(page.info, s.start))));
+	if (s.lock)
+		list.append(el("dt", {}, "Lock"), el("dd", {}, lockButton(page, s.lock.id, s.lock.name)));
+	if (culprit)
+		list.append(el("dt", {}, "Held by"), el("dd", {}, el("button", {
+			class: "link",
+			"data-test": "stall-holder",
+			title: "Go there",
+			onclick: () => act.focus.go(culprit.index, s.start + s.ns / 2),
+		}, culprit.comm), el("span", { class: "dim" }, ` ${culprit.tid}`)));
+	const step = (to: number) => el("button", {
+		class: "button",
+		disabled: !page.info.stalls[to],
+		onclick: () => act.pickStall(to),
+	}, to < index ? "‹ Longer" : "Shorter ›");
+	return [
+		el("h2", { class: "detail-title", "data-test": "detail-title" },
+			el("span", { class: "grow" }, `Stall ${index + 1} of ${page.info.stalls.length}`),
+			el("span", { class: "time" }, duration(s.ns))),
+		el("p", {}, capital(s.text) + "."),
+		list,
+		el("div", { class: "buttons" }, step(index - 1), step(index + 1),
+			el("button", { class: "button", onclick: () => history.back() }, "Back")),
+	];
+}
+
+export function capital(s: string): string {
+	return s ? s[0].toUpperCase() + s.slice(1) : s;
+}

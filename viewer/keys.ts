@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The keys, in one table: what each does and the words by which help.ts explains it. A key belongs
+ * to the page unless a person types into a field, or a button or tab has its own use for it.
+ */
+import { typing } from "./util";
+
+export interface Key {
+	keys: string[]; /* as KeyboardEvent.key says; letters in lower case */
+	shown: string;
+	words: string;
+	run(): void;
+}
+
+export function attachKeys(table: Key[]): void {
+	const by = new Map<string, Key>();
+	for (const key of table)
+		for (const name of key.keys)
+			by.set(name, key);
+	addEventListener("keydown", (e) => {
+		if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey)
+			return;
+		if (typing(e)) {
+			if (e.key === "Escape")
+				(e.target as HTMLElement).blur();
+			return;
+		}
+		const own = e.target instanceof HTMLElement && e.target.closest("button, a, summary, [role=tab]");
+		if (own && (e.key === "Enter" || e.key === " "))
+			return;
+		const key = by.get(e.key.length === 1 ? e.key.toLowerCase() : e.key);
+		if (!key)
+			return;
+		e.preventDefault();
+		key.run();
+	});
+}

@@ -18,8 +18,12 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Of the short ones, every so many has its stack taken: to know at least who they are. */
-#define STACK_EVERY 64
+/*
+ * Of the short ones, one in so much time has its stack taken on each CPU, to know at least who they
+ * are. By time, not by number: the lock is held meanwhile, and those who fight most for it would
+ * pay most.
+ */
+#define STACK_EVERY_NS 4000000ull
 
 static __always_inline void spin_begin(struct ring_head *r, __u64 lock, __u32 flags, __u32 tid)
 {
@@ -116,10 +120,11 @@ static __noinline __u64 emit_klocked(void *ctx, struct ring_head *r, const struc
 	struct pr_klock *rec;
 	struct emit e;
 
-	if (!no_wait_stacks && (took >= min_wait_ns || !(r->klocks++ % STACK_EVERY))) {
+	if (!no_wait_stacks && (took >= min_wait_ns || ts - r->klock_stack > STACK_EVERY_NS)) {
 		__u32 area = 0;
 		struct scratch *s = scratch_get(r, &area);
 
+		r->klock_stack = ts;
 		if (s)
 			kstack = stack_kernel(ctx, r, s, ts);
 		scratch_put(r);

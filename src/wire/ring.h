@@ -55,10 +55,10 @@ struct ring_head {
 	__u64 no_hint;
 	__u64 no_stack;
 	__u64 preempt_addr;
-	__u64 no_klock; /* contended kernel locks for which there was no slot */
-	__u64 klocks;	/* of those recorded: every so many gets a stack */
-	__u64 own_ns;	/* time of the probes, from the runs that were timed */
-	__u64 slow_row; /* of those, the last so many took too long */
+	__u64 no_klock;	   /* contended kernel locks for which there was no slot */
+	__u64 klock_stack; /* when the last of them had its stack taken */
+	__u64 own_ns;	   /* time of the probes, from the runs that were timed */
+	__u64 slow_row;	   /* of those, the last so many took too long */
 	/* The kernel stacks of futex calls: by enum futex_way; 0: not taken yet. */
 	__u64 futex_kstack[RING_WAYS];
 	__u64 futex_epoch; /* of which they are */

@@ -145,7 +145,8 @@ void locks_decide(struct model *m)
 		votes[r->lock - 1].libc |= u.libc && !u.direct;
 		votes[r->lock - 1].direct |= u.direct;
 		if (u.kind < LOCK_KINDS)
-			votes[r->lock - 1].kind[u.kind] += (uint32_t)r->count + 1;
+			votes[r->lock - 1].kind[u.kind] +=
+				(uint32_t)(r->count + r->outside_count) + 1;
 	}
 	for (size_t i = 0; i < l->list.n; i++)
 		decide_kind(&l->list.v[i], &votes[i]);

@@ -87,7 +87,7 @@ static void add_row(struct idle *d, uint32_t i)
 		s->reason = r->verdict.reason;
 	}
 	s = &d->stays.v[*slot];
-	s->total += r->total;
+	s->total += r->total + r->outside;
 	s->loop |= r->home;
 	d->stay_of[i] = (uint32_t)*slot + 1;
 	if (r->lock) {
@@ -103,7 +103,7 @@ static void add_rows(struct idle *d)
 	for (size_t i = 0; i < t->waits.n; i++) {
 		const struct wait_row *r = &t->waits.v[i];
 
-		d->waiting[r->thread->index] += r->total;
+		d->waiting[r->thread->index] += r->total + r->outside;
 		if (r->verdict.reason != REASON_IDLE && (r->home || pool_like(r)))
 			add_row(d, (uint32_t)i);
 	}
@@ -124,13 +124,14 @@ static void add_wakers(struct idle *d)
 		uint64_t *peer;
 
 		if (s && w->interrupt) {
-			s->by_timer += w->total;
-			s->timers += w->count;
+			s->by_timer += w->total + w->outside;
+			s->timers += w->count + w->outside_count;
 		} else if (s) {
 			peer = w->thread ? map_get(&d->by_stay, stay_key(s->place, w->thread))
 					 : NULL;
-			s->by_thread += w->count;
-			s->by_peer += peer && d->stays.v[*peer].home ? w->count : 0;
+			s->by_thread += w->count + w->outside_count;
+			s->by_peer +=
+				peer && d->stays.v[*peer].home ? w->count + w->outside_count : 0;
 		}
 	}
 }

@@ -26,11 +26,22 @@ static void hand_out(struct timeline *t, const struct interval *iv, struct threa
 		t->sink(t->sink_arg, iv);
 }
 
-static void hand_out_lost(struct timeline *t, struct thread *th, uint64_t start, uint64_t end)
+/*
+ * What lies outside of the window is not handed out. But of waits it is evidence: why a thread
+ * waits, and whether it waits for work, does not depend on what somebody looks at.
+ */
+static void hand_out_clipped(struct timeline *t, struct interval *iv, struct thread *th)
 {
-	struct interval lost = {.start = start, .end = end, .thread = th, .kind = INTERVAL_LOST};
+	uint64_t start = iv->start > t->from ? iv->start : t->from;
+	uint64_t end = iv->end < t->to ? iv->end : t->to;
+	uint64_t inside = start < end ? end - start : 0;
 
-	hand_out(t, &lost, th);
+	if (t->outside && iv->kind == INTERVAL_WAITING && inside < iv->end - iv->start)
+		t->outside(t->sink_arg, iv, inside);
+	iv->start = start;
+	iv->end = end;
+	if (inside)
+		hand_out(t, iv, th);
 }
 
 /*
@@ -43,8 +54,7 @@ static void emit_cut(struct timeline *t, const struct interval *whole)
 	struct thread *th = (struct thread *)whole->thread;
 	const struct span_list *spans =
 		whole->kind == INTERVAL_RUNNING ? spans_of(&t->spans, whole->cpu) : &t->spans.any;
-	uint64_t at = whole->start > t->from ? whole->start : t->from;
-	uint64_t end = whole->end < t->to ? whole->end : t->to;
+	uint64_t at = later(whole->start, t->begin), end = whole->end;
 
 	while (at < end) {
 		const struct span *s = whole->kind == INTERVAL_LOST ? NULL : spans_next(spans, at);
@@ -52,14 +62,16 @@ static void emit_cut(struct timeline *t, const struct interval *whole)
 
 		piece.start = at;
 		piece.end = s && s->start < end ? (s->start > at ? s->start : at) : end;
-		piece.more = whole->kind == INTERVAL_WAITING && s && s->end < end;
+		piece.more = whole->kind == INTERVAL_WAITING && s && s->end < end && s->end < t->to;
 		at = piece.end;
 		if (piece.start < piece.end)
-			hand_out(t, &piece, th);
+			hand_out_clipped(t, &piece, th);
 		if (at < end) {
 			uint64_t to = s->end < end ? s->end : end;
 
-			hand_out_lost(t, th, at, to);
+			piece = (struct interval){
+				.start = at, .end = to, .thread = th, .kind = INTERVAL_LOST};
+			hand_out_clipped(t, &piece, th);
 			at = to;
 		}
 	}

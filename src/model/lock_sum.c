@@ -119,7 +119,7 @@ static void add_stacks(struct sums *t)
 		struct lock_waiter *w;
 		uint64_t *total;
 
-		if (sum == SIZE_MAX || !(r->kstack || r->ustack))
+		if (sum == SIZE_MAX || !r->total || !(r->kstack || r->ustack))
 			continue;
 		total = map_put(&best, (uint64_t)sum << 32 | r->thread->index, NULL);
 		if (r->total < *total)

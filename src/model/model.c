@@ -47,6 +47,13 @@ static void on_interval(void *arg, const struct interval *iv)
 	}
 }
 
+static void on_outside(void *arg, const struct interval *iv, uint64_t inside)
+{
+	struct model *m = arg;
+
+	tally_outside(&m->tally, iv, inside);
+}
+
 static void on_brief(void *arg, const struct thread *th, uint32_t lock, uint64_t ts)
 {
 	struct model *m = arg;
@@ -86,6 +93,7 @@ struct model *model_new(const struct model_opts *opts)
 
 	timeline_init(&m->timeline, on_interval, m);
 	m->timeline.brief = on_brief;
+	m->timeline.outside = on_outside;
 	m->timeline.waits_only = !opts || !opts->sink;
 	names_init(&m->names, opts ? opts->frames : NULL);
 	facts_init(&m->facts);

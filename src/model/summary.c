@@ -274,7 +274,7 @@ static void take_waits(struct summary *s, const bool *chosen)
 	for (size_t i = 0; i < t->wakers.n; i++) {
 		size_t w = t->wakers.v[i].wait;
 
-		if (chosen[t->waits.v[w].thread->index] && t->waits.v[w].total &&
+		if (chosen[t->waits.v[w].thread->index] && t->wakers.v[i].total &&
 		    place[w] != SIZE_MAX)
 			add_waker(&s->waits.v[place[w]], &t->wakers.v[i]);
 	}

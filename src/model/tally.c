@@ -75,9 +75,8 @@ uint32_t tally_wait_row(struct tally *t, const struct interval *iv)
 	return (uint32_t)i;
 }
 
-static void tally_waker(struct tally *t, size_t wait, const struct interval *iv)
+static struct waker_row *waker_row(struct tally *t, size_t wait, const struct waker *w)
 {
-	const struct waker *w = &iv->waker;
 	bool interrupt = w->ctx != WAKE_TASK || !w->tid, fresh;
 	uint32_t tid = interrupt ? 0 : w->tid;
 	const struct thread *th = interrupt ? NULL : w->thread;
@@ -86,19 +85,24 @@ static void tally_waker(struct tally *t, size_t wait, const struct interval *iv)
 			       t->wakers.v[at_].thread == th &&
 			       t->wakers.v[at_].interrupt == interrupt,
 		       fresh);
-	struct waker_row *r;
 
 	if (fresh)
 		vec_push(&t->wakers, (struct waker_row){.wait = (uint32_t)wait,
 							.thread = th,
 							.tid = tid,
 							.interrupt = interrupt});
-	r = &t->wakers.v[i];
+	return &t->wakers.v[i];
+}
+
+static void tally_waker(struct tally *t, size_t wait, const struct interval *iv)
+{
+	struct waker_row *r = waker_row(t, wait, &iv->waker);
+
 	r->total += iv->end - iv->start;
 	r->count += !iv->more;
 	if (!r->kstack && !r->ustack) {
-		r->kstack = w->kstack;
-		r->ustack = w->ustack;
+		r->kstack = iv->waker.kstack;
+		r->ustack = iv->waker.ustack;
 	}
 }
 
@@ -119,6 +123,21 @@ uint32_t tally_wait(struct tally *t, const struct interval *iv)
 	if (iv->waker.known)
 		tally_waker(t, i, iv);
 	return i;
+}
+
+void tally_outside(struct tally *t, const struct interval *iv, uint64_t inside)
+{
+	uint64_t ns = iv->end - iv->start - inside, count = !inside && !iv->more;
+	uint32_t i = tally_wait_row(t, iv);
+	struct waker_row *w;
+
+	t->waits.v[i].outside += ns;
+	t->waits.v[i].outside_count += count;
+	if (!iv->waker.known)
+		return;
+	w = waker_row(t, i, &iv->waker);
+	w->outside += ns;
+	w->outside_count += count;
 }
 
 void tally_done(struct tally *t)

@@ -30,6 +30,7 @@ struct wait_row {
 	uint64_t open;		 /* of count: had not ended when observation did */
 	uint64_t max, max_start; /* the longest, and when it began */
 	struct waker max_waker;
+	uint64_t outside, outside_count; /* of the window: they only tell of what kind it is */
 };
 
 struct waker_row {
@@ -39,6 +40,7 @@ struct waker_row {
 	bool interrupt; /* not to be blamed on any thread */
 	uint32_t kstack, ustack;
 	uint64_t total, count;
+	uint64_t outside, outside_count;
 };
 
 /* Rows in use just now, by their key: most waits are like one of the last. 0: none, else + 1. */
@@ -61,6 +63,8 @@ uint32_t tally_sample(struct tally *t, const struct thread *th, uint32_t kstack,
 uint32_t tally_wait_row(struct tally *t, const struct interval *iv);
 /* Its row. */
 uint32_t tally_wait(struct tally *t, const struct interval *iv);
+/* A wait of which only `inside` nanoseconds lie in the window. */
+void tally_outside(struct tally *t, const struct interval *iv, uint64_t inside);
 void tally_done(struct tally *t);
 
 #endif

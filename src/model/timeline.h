@@ -31,6 +31,9 @@ struct cpu {
 /* A thread went to sleep on a lock and was woken in the same moment: a wait without length. */
 typedef void (*brief_fn)(void *arg, const struct thread *th, uint32_t lock, uint64_t ts);
 
+/* A wait that lies outside of the window but for so many nanoseconds. */
+typedef void (*outside_fn)(void *arg, const struct interval *iv, uint64_t inside);
+
 struct timeline {
 	/* tid -> index + 1 into threads, of the latest that had it */
 	VEC(uint32_t) low_tids;
@@ -50,8 +53,9 @@ struct timeline {
 	uint64_t odd;	     /* events that contradict what is known: something is missing */
 	interval_fn sink;
 	void *sink_arg;
-	brief_fn brief;	 /* NULL: nobody asks */
-	bool waits_only; /* the sink looks at no others: they are only added up */
+	outside_fn outside; /* NULL: nobody asks */
+	brief_fn brief;	    /* NULL: nobody asks */
+	bool waits_only;    /* the sink looks at no others: they are only added up */
 	/* Not 0: there are no switches, and a sample stands for so much time on a CPU. */
 	uint64_t sample_ns;
 };

@@ -10,8 +10,16 @@
 
 static void put_reasons(struct json *j)
 {
+	/* Their numbers have holes. */
+	static const uint8_t ids[] = {
+#define REASON(id, UPPER, name, label, words) id,
+#include "model/wait.def"
+	};
+
 	json_arr(j, "reasons");
-	for (unsigned r = 0; r < REASONS; r++) {
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		enum reason r = ids[i];
+
 		json_obj(j, NULL);
 		json_u64(j, "id", r);
 		json_str(j, "name", reason_name(r));

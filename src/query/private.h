@@ -22,6 +22,11 @@ struct query {
 	struct model *model;	 /* of the whole recording, from here on: when it is loaded */
 	struct summary *summary; /* of all its threads, in the report's order */
 	uint64_t duration;
+	struct {
+		uint64_t from, to;
+		char *thread; /* "": all */
+		struct buf answer;
+	} kept; /* the last summary */
 };
 
 typedef int query_fn(struct query *q, const struct request *rq, struct buf *ret);

@@ -49,6 +49,8 @@ void query_close(struct query *q)
 	reader_close(q->reader);
 	free(q->path);
 	free(q->failed);
+	free(q->kept.thread);
+	buf_done(&q->kept.answer);
 	free(q);
 }
 
@@ -129,6 +131,7 @@ int query_ask(struct query *q, const char *request, struct buf *ret)
 		return 0;
 	buf_clear(ret);
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	json_str(&j, "error", err_msg());
 	json_obj_end(&j);

@@ -176,6 +176,18 @@ void json_put_stack(struct json *j, const char *key, struct names *names, uint32
 	json_arr_end(j);
 }
 
+void json_put_sample_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
+			   uint32_t ustack)
+{
+	const struct named_frame *f;
+	size_t n = names_stack(names, kstack, ustack, &f);
+
+	json_arr(j, key);
+	for (size_t i = 0; i < n; i++)
+		put_frame(j, names, &f[i]);
+	json_arr_end(j);
+}
+
 void json_put_who(struct json *j, const struct thread *t)
 {
 	if (t) {

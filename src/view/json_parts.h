@@ -14,6 +14,9 @@ void json_put_steps(struct json *j, const struct model *m);
 /* "stack": frames, leaf first, those of a probe left out. */
 void json_put_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
 		    uint32_t ustack);
+/* The same, all of them. */
+void json_put_sample_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
+			   uint32_t ustack);
 /* pid, tid, comm into an object that is open; nulls if the thread is not known. */
 void json_put_who(struct json *j, const struct thread *t);
 /* A string, or null if there is none. */

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `threads`: what each thread did in a range. The same numbers as the report's for that range, but
+ * without reading the capture again.
+ */
+#include "query/private.h"
+
+struct sums {
+	uint64_t kind[INTERVAL_KINDS];
+	uint64_t waits[REASONS];
+	size_t samples;
+};
+
+static void take(const struct query *q, uint32_t thread, uint64_t from, uint64_t to, struct sums *s)
+{
+	uint64_t slots[SLOTS] = {0}, period = q->model->timeline.sample_ns;
+
+	*s = (struct sums){0};
+	lane_sums(&q->columns.threads.v[thread], from, to, slots);
+	columns_samples(&q->columns, thread, from, to, &s->samples);
+	for (unsigned r = 0; r < REASONS; r++) {
+		s->waits[r] = slots[r];
+		s->kind[INTERVAL_WAITING] += slots[r];
+	}
+	s->kind[INTERVAL_RUNNABLE] = slots[REASON_RUN_QUEUE] + slots[REASON_THROTTLED];
+	s->kind[INTERVAL_WAITING] -= s->kind[INTERVAL_RUNNABLE];
+	s->kind[INTERVAL_RUNNING] = slots[SLOT_RUNNING];
+	s->kind[INTERVAL_LOST] = slots[SLOT_LOST];
+	if (period) {
+		/* A sample counts where it was taken, whatever of its period lies in the range. */
+		uint64_t wall = s->kind[INTERVAL_RUNNING] + s->kind[INTERVAL_LOST];
+		uint64_t ran = s->samples * period;
+
+		s->kind[INTERVAL_RUNNING] = ran < wall ? ran : wall;
+		s->kind[INTERVAL_LOST] = wall - s->kind[INTERVAL_RUNNING];
+	}
+}
+
+static void put(struct json *j, const struct query *q, const struct thread *t, const struct sums *s)
+{
+	bool sampled = !q->model->facts.has_switches;
+
+	json_obj(j, NULL);
+	json_u64(j, "index", t->index);
+	json_u64(j, "running_ns", s->kind[INTERVAL_RUNNING]);
+	if (sampled) {
+		json_null(j, "runnable_ns");
+		json_null(j, "waiting_ns");
+	} else {
+		json_u64(j, "runnable_ns", s->kind[INTERVAL_RUNNABLE]);
+		json_u64(j, "waiting_ns", s->kind[INTERVAL_WAITING]);
+	}
+	json_u64(j, "lost_ns", sampled ? 0 : s->kind[INTERVAL_LOST]);
+	json_u64(j, "unseen_ns", sampled ? s->kind[INTERVAL_LOST] : 0);
+	json_obj(j, "waits");
+	for (unsigned r = 0; r < REASONS; r++)
+		if (s->waits[r])
+			json_u64(j, reason_name(r), s->waits[r]);
+	json_obj_end(j);
+	json_u64(j, "samples", s->samples);
+	json_obj_end(j);
+}
+
+int answer_threads(struct query *q, const struct request *rq, struct buf *ret)
+{
+	uint64_t from, to;
+	int rc = query_range(q, rq, &from, &to);
+	struct sums s;
+	struct json j;
+
+	if (rc)
+		return rc;
+	json_init_buf(&j, ret);
+	j.tight = true;
+	json_obj(&j, NULL);
+	json_u64(&j, "from", from);
+	json_u64(&j, "to", to);
+	json_arr(&j, "threads");
+	for (size_t i = 0; i < q->summary->threads.n; i++) {
+		const struct thread *t = q->summary->threads.v[i];
+
+		take(q, t->index, from, to, &s);
+		if (s.kind[INTERVAL_RUNNING] || s.kind[INTERVAL_RUNNABLE] ||
+		    s.kind[INTERVAL_WAITING] || s.kind[INTERVAL_LOST] || s.samples)
+			put(&j, q, t, &s);
+	}
+	json_arr_end(&j);
+	json_obj_end(&j);
+	return 0;
+}

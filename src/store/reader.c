@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "store/plain.h"
 #include "store/reader_private.h"
 #include "store/scan.h"
 
@@ -163,6 +164,17 @@ static void take_reason(struct reader *r, enum end_reason reason)
 						 : "writing failed");
 }
 
+/* What was wrong with the capture that this is a copy of. */
+static void take_copied(struct reader *r)
+{
+	const char *damage = reader_meta(r, PLAIN_DAMAGE, 0);
+
+	if (!damage)
+		return;
+	r->info.complete = false;
+	snprintf(r->info.damage, sizeof(r->info.damage), "%s", damage);
+}
+
 static int load_tables(struct reader *r)
 {
 	for (size_t i = 0; i < r->index.list.n; i++) {
@@ -182,6 +194,7 @@ static int load_tables(struct reader *r)
 		say(r, "torn at byte %llu: the recording was not closed",
 		    (unsigned long long)r->source.size);
 	}
+	take_copied(r);
 	return 0;
 }
 

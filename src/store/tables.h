@@ -65,6 +65,8 @@ size_t stacks_get(const struct stacks *s, uint32_t index, const struct frame **r
 uint32_t stacks_stop(const struct stacks *s, uint32_t index);
 void stacks_done(struct stacks *s);
 
+enum { SYMBOL_CHUNK_BYTES = 1 << 20 };
+
 /* SYMBOLS: as many addresses as fit in `bytes`, sorted; `pos` remembers where it was. */
 struct symtab_entry;
 void symbols_sort(const struct symtab *st, struct symtab_entry **ret_sorted);

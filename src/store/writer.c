@@ -19,7 +19,7 @@
 #include "store/symtab_private.h"
 #include "store/tables.h"
 
-enum { CHUNK_BYTES = 1 << 20, SYMBOL_BYTES = 1 << 20 };
+enum { CHUNK_BYTES = 1 << 20 };
 #define FLUSH_NS (NSEC_PER_SEC / 2)
 
 struct writer {
@@ -237,7 +237,8 @@ static void put_data(struct writer *w, struct symtab *st)
 	for (size_t done = 0; done < symtab_data_count(st);) {
 		struct chunk *c = chunk_new(CHUNK_DATA, 0);
 
-		c->items = (uint32_t)symdata_put(&c->raw, symtab_data(st), done, SYMBOL_BYTES);
+		c->items =
+			(uint32_t)symdata_put(&c->raw, symtab_data(st), done, SYMBOL_CHUNK_BYTES);
 		done += c->items;
 		disk_put(w->disk, c);
 	}
@@ -252,7 +253,8 @@ void writer_symbols(struct writer *w, struct symtab *st)
 	for (size_t done = 0; done < n;) {
 		struct chunk *c = chunk_new(CHUNK_SYMBOLS, 0);
 
-		c->items = (uint32_t)symbols_put(&c->raw, sorted + done, n - done, SYMBOL_BYTES);
+		c->items =
+			(uint32_t)symbols_put(&c->raw, sorted + done, n - done, SYMBOL_CHUNK_BYTES);
 		done += c->items;
 		disk_put(w->disk, c);
 	}

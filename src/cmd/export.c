@@ -59,13 +59,13 @@ static int parse(const struct export_args *a, struct export_opts *opts,
 static int write_out(struct model *m, const struct exporter *format, const struct export_opts *opts,
 		     const char *path)
 {
-	FILE *out;
-	int rc = output_open(path, &out);
+	struct output o;
+	int rc = output_create(path, &o);
 
 	if (rc)
 		return rc;
-	format->run(m, opts, out);
-	return output_close(out, path ? path : "standard output");
+	format->run(m, opts, o.out);
+	return output_finish(&o, 0);
 }
 
 static int run(const char *path, const struct export_args *a, const struct exporter *format,

@@ -145,17 +145,17 @@ static int show(const char *path, const struct locks_args *a, const struct locks
 	struct summary_opts sopts = {0};
 	struct cmd_capture c = {0};
 	lock_list picked = {0};
-	FILE *out;
+	struct output o;
 	int rc = cmd_load(path, &a->choice, &sopts, &c);
 
 	rc = rc ? rc : locks_pick(c.summary, opts, &picked);
-	rc = rc ? rc : output_open(a->output, &out);
+	rc = rc ? rc : output_create(a->output, &o);
 	if (!rc) {
 		if (a->json)
-			locks_json(c.summary, opts, &picked, out);
+			locks_json(c.summary, opts, &picked, o.out);
 		else
-			locks_text(c.summary, opts, &picked, out);
-		rc = output_close(out, a->output ? a->output : "standard output");
+			locks_text(c.summary, opts, &picked, o.out);
+		rc = output_finish(&o, 0);
 	}
 	vec_done(&picked);
 	cmd_unload(&c);

@@ -25,16 +25,6 @@ size_t output_width(void)
 	return size.ws_col > WIDTH_LEAST ? size.ws_col : WIDTH_LEAST;
 }
 
-int output_open(const char *path, FILE **ret)
-{
-	FILE *out = path ? fopen(path, "we") : stdout;
-
-	if (!out)
-		return err_set(-errno, "cannot write %s: %s", path, strerror(errno));
-	*ret = out;
-	return 0;
-}
-
 bool output_colour(void)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");

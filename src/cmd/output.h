@@ -12,9 +12,6 @@ void output_begin(void);
 /* Columns for text on standard output: those of the terminal if it has more than 80. */
 size_t output_width(void);
 
-/* Standard output, or a file to be written. */
-int output_open(const char *path, FILE **ret);
-
 /* Standard output is a terminal, and NO_COLOR does not forbid it. */
 bool output_colour(void);
 
@@ -23,5 +20,20 @@ bool output_colour(void);
  * the message set.
  */
 int output_close(FILE *out, const char *name);
+
+/*
+ * A file that appears whole or not at all: what stood under its name before stays until then.
+ * Things that are no regular files (a pipe, /dev/stdout) are written to as they are.
+ */
+struct output {
+	FILE *out;
+	const char *path;  /* NULL: standard output */
+	char *real, *temp; /* NULL: nothing to be moved */
+	bool nameless;	   /* temp is not there yet */
+};
+
+int output_create(const char *path, struct output *ret);
+/* `rc` is how the writing went; the file only appears if it and this are 0. */
+int output_finish(struct output *o, int rc);
 
 #endif

@@ -36,7 +36,7 @@ Q := @
 say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
-FOLDERS := cmd query view model capture guard trial symbol unwind store ring elf base
+FOLDERS := cmd query page view model capture guard trial symbol unwind store ring elf base
 SRCS := $(foreach d,preload $(FOLDERS),$(filter-out %.bpf.c,$(wildcard src/$(d)/*.c)))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
@@ -121,6 +121,27 @@ $(B)/gen/nested.skel.h $(B)/gen/kernel_ring.skel.h: $(B)/gen/%.skel.h:
 	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/trial/$*.o name $*_bpf > $@.tmp && mv $@.tmp $@
 $(O)/obj/trial/own.o: $(B)/gen/nested.skel.h
 $(O)/obj/trial/kernel.o: $(B)/gen/kernel_ring.skel.h
+
+# The page: its code and styles bundled, put into one document, and that into thaw. WASM is the
+# engine inside of exported pages.
+WASM ?=
+$(B)/page/page.js: viewer $(wildcard viewer/*.ts) | packages
+	$(call say,PAGE,$@)
+	$(Q)mkdir -p $(@D) && esbuild viewer/main.ts --bundle --minify --format=iife --target=es2020 \
+		--log-level=warning --outfile=$@
+$(B)/page/page.css: viewer viewer/style.css $(wildcard viewer/*.css) | packages
+	$(call say,PAGE,$@)
+	$(Q)mkdir -p $(@D) && cat viewer/style.css $(filter-out viewer/style.css,$(wildcard viewer/*.css)) | \
+		esbuild --loader=css --minify --log-level=warning > $@
+$(B)/page/page.html: tools/page viewer/page.html $(B)/page/page.css $(B)/page/page.js
+	$(call say,PAGE,$@)
+	$(Q)$^ > $@
+$(B)/page/thaw.wasm.gz: $(WASM)
+	$(Q)mkdir -p $(@D) && $(if $(WASM),gzip -9nc $<,:) > $@
+$(O)/obj/page/embed.o: src/page/embed.S $(B)/page/page.html $(B)/page/thaw.wasm.gz
+	$(call say,AS,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -c -Wa,-I,$(B)/page $< -o $@
+$(O)/libpage.a: $(O)/obj/page/embed.o
 
 # Unit tests: test/unit/FOLDER/test_x.c links lib<FOLDER> and all that LAYERS puts behind it.
 layers_of = $(shell awk -v want=$(1) 'BEGIN { FS = ": *" } /^[a-z]+:/ { may[$$1] = $$2 } \

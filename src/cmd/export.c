@@ -2,12 +2,22 @@
 /* thaw export: a capture in another tool's format. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/load.h"
 #include "cmd/output.h"
+#include "page/page.h"
+#include "store/reader.h"
 #include "view/export.h"
+
+static const struct exporter *const exporters[] = {
+	&export_collapsed,
+	&export_html,
+	NULL,
+};
 
 struct export_args {
 	const char *format, *kind, *output;
@@ -42,6 +52,16 @@ static const struct cmd_form form = {
 	.more = formats,
 };
 
+static int check_page(const struct export_args *a)
+{
+	if (a->kind || a->choice.thread || a->choice.from || a->choice.to)
+		return err_set(-EINVAL, "a page has the whole recording in it: --kind, --thread, "
+					"--from and --to are chosen there");
+	if (!a->output && isatty(STDOUT_FILENO))
+		return err_set(-EINVAL, "a page is nothing for a terminal; say -o report.html");
+	return 0;
+}
+
 static int parse(const struct export_args *a, struct export_opts *opts,
 		 const struct exporter **ret_format)
 {
@@ -51,35 +71,68 @@ static int parse(const struct export_args *a, struct export_opts *opts,
 		return rc;
 	opts->thread = a->choice.thread;
 	rc = export_kind_parse(a->kind ? a->kind : "cpu", &opts->kind);
-	if (rc)
-		return rc;
-	return export_find(a->format ? a->format : "", ret_format);
+	rc = rc ? rc : export_find(exporters, a->format ? a->format : "", ret_format);
+	return rc || !(*ret_format)->copy ? rc : check_page(a);
 }
 
-static int write_out(struct model *m, const struct exporter *format, const struct export_opts *opts,
-		     const char *path)
+/* What is read is not written over. */
+static int check_output(const char *path, const char *output)
 {
-	struct output o;
-	int rc = output_create(path, &o);
+	struct stat in, out;
 
-	if (rc)
-		return rc;
-	format->run(m, opts, o.out);
-	return output_finish(&o, 0);
+	if (!output || stat(path, &in) || stat(output, &out) || in.st_dev != out.st_dev ||
+	    in.st_ino != out.st_ino)
+		return 0;
+	return err_set(-EINVAL, "%s is the capture itself; write to another file", output);
 }
 
-static int run(const char *path, const struct export_args *a, const struct exporter *format,
-	       const struct export_opts *opts)
+static int run_model(const char *path, const struct export_args *a, const struct exporter *format,
+		     const struct export_opts *opts)
 {
 	struct cmd_capture c;
+	struct output o;
 	int rc = cmd_load(path, &a->choice, &(struct summary_opts){0}, &c);
 
 	if (rc)
 		return rc;
 	rc = export_check(c.model, opts->kind);
-	rc = rc ? err_add(rc, "%s", path) : write_out(c.model, format, opts, a->output);
+	rc = rc ? err_add(rc, "%s", path) : output_create(a->output, &o);
+	if (!rc) {
+		format->run(c.model, opts, o.out);
+		rc = output_finish(&o, 0);
+	}
 	cmd_unload(&c);
 	return rc;
+}
+
+static int run_copy(const char *path, const struct export_args *a, const struct exporter *format)
+{
+	const char *slash = strrchr(path, '/');
+	struct reader *r;
+	struct output o;
+	int rc = cmd_open(path, true, &r);
+
+	if (rc)
+		return rc;
+	rc = output_create(a->output, &o);
+	if (!rc) {
+		rc = format->copy(r, slash ? slash + 1 : path, o.out);
+		if (rc && !ferror(o.out))
+			rc = err_add(rc, "%s", path);
+		rc = output_finish(&o, rc);
+	}
+	reader_close(r);
+	return rc;
+}
+
+static int run(const char *path, const struct export_args *a, const struct exporter *format,
+	       const struct export_opts *opts)
+{
+	int rc = check_output(path, a->output);
+
+	if (rc)
+		return rc;
+	return format->copy ? run_copy(path, a, format) : run_model(path, a, format, opts);
 }
 
 int cmd_export(int argc, char **argv)

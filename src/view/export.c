@@ -7,27 +7,22 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-const struct exporter *const exporters[] = {
-	&export_collapsed,
-	NULL,
-};
-
-int export_find(const char *name, const struct exporter **ret)
+int export_find(const struct exporter *const *known, const char *name, const struct exporter **ret)
 {
-	struct buf known = {0};
+	struct buf list = {0};
 	int rc;
 
-	for (size_t i = 0; exporters[i]; i++) {
-		if (!strcmp(exporters[i]->name, name)) {
-			*ret = exporters[i];
-			buf_done(&known);
+	for (size_t i = 0; known[i]; i++) {
+		if (!strcmp(known[i]->name, name)) {
+			*ret = known[i];
+			buf_done(&list);
 			return 0;
 		}
-		buf_printf(&known, "%s%s", i ? ", " : "", exporters[i]->name);
+		buf_printf(&list, "%s%s", i ? ", " : "", known[i]->name);
 	}
 	rc = err_set(-EINVAL, "there is no format '%s'; those known are: %s", name,
-		     buf_cstr(&known));
-	buf_done(&known);
+		     buf_cstr(&list));
+	buf_done(&list);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats of other tools. An exporter is one file, one const struct, one row in export.c. */
+/* Other formats. An exporter is one file, one const struct, one row in cmd/export.c. */
 #ifndef THAW_VIEW_EXPORT_H
 #define THAW_VIEW_EXPORT_H
 
@@ -18,19 +18,21 @@ struct export_opts {
 	const char *thread; /* NULL: all */
 };
 
+struct reader;
+
 struct exporter {
 	const char *name;
 	const char *words;
+	/* From what a capture means, or */
 	void (*run)(struct model *m, const struct export_opts *opts, FILE *out);
+	/* with the capture itself in it: 0, or an error with the message set. */
+	int (*copy)(struct reader *r, const char *title, FILE *out);
 };
 
 extern const struct exporter export_collapsed;
 
-/* NULL-terminated. */
-extern const struct exporter *const exporters[];
-
-/* By name; -EINVAL with the list of those that there are. */
-int export_find(const char *name, const struct exporter **ret);
+/* By name, from a list that ends with NULL; -EINVAL with the list of those that there are. */
+int export_find(const struct exporter *const *known, const char *name, const struct exporter **ret);
 
 /* "cpu", "wait", "lock"; -EINVAL with the list. */
 int export_kind_parse(const char *word, enum export_kind *ret);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page: one document with its style and script in it, which thaw has inside (embed.S). What it
+ * shows comes with it, as blocks of data, or is asked from the server that it came from.
+ *
+ * Names out of a capture never become markup: the title is escaped, everything else is base64.
+ */
+#ifndef THAW_PAGE_PAGE_H
+#define THAW_PAGE_PAGE_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "view/export.h"
+
+enum page_host {
+	PAGE_FILE,   /* everything is in the file: no address may be reached */
+	PAGE_SERVED, /* by thaw itself: only that may be reached */
+};
+
+/*
+ * The document up to its data, and from there on. `token`, of letters and digits, is what a served
+ * page shows when it asks; NULL for a file.
+ */
+void page_begin(struct buf *out, enum page_host host, const char *title, const char *token);
+void page_end(struct buf *out);
+
+/* The content security policy that is in the document: a server says it in a header too. */
+void page_policy(struct buf *out, enum page_host host);
+
+/* The whole page, with the engine and the capture in it. Memory does not grow with the capture. */
+extern const struct exporter export_html;
+
+#endif

@@ -36,7 +36,7 @@ Q := @
 say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
-FOLDERS := cmd query page view model capture guard trial symbol unwind store ring elf base
+FOLDERS := cmd serve query page view model capture guard trial symbol unwind store ring elf base
 SRCS := $(foreach d,preload $(FOLDERS),$(filter-out %.bpf.c,$(wildcard src/$(d)/*.c)))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))

@@ -23,7 +23,8 @@ static const struct verb verbs[] = {
 	{"record", "record a command, a process or the whole machine", cmd_record},
 	{"report", "say where the threads' time went", cmd_report},
 	{"locks", "show which locks threads waited for, and who held them", cmd_locks},
-	{"export", "write a capture in another tool's format", cmd_export},
+	{"view", "show a capture in the browser", cmd_view},
+	{"export", "write a capture as a page, or in another tool's format", cmd_export},
 	{"info", "show what a capture file holds, and check it", cmd_info},
 	{"doctor", "say what can be recorded on this machine, and what is in the way", cmd_doctor},
 };
@@ -48,6 +49,7 @@ static void usage(FILE *out)
 	      "\n"
 	      "  thaw record -- COMMAND     record a command until it ends\n"
 	      "  thaw report                say what was wrong\n"
+	      "  thaw view                  look at it in the browser\n"
 	      "\n"
 	      "verbs:\n",
 	      out);

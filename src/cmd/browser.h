@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opens an address in the user's browser. The address is a secret, and what stands in a command
+ * line is not: the browser is given a file that only this user can read, and that sends it there.
+ */
+#ifndef THAW_CMD_BROWSER_H
+#define THAW_CMD_BROWSER_H
+
+#include <stdbool.h>
+
+/* Is there a screen, and is it this user's? */
+bool browser_usable(void);
+
+/* The file, which the caller removes and frees; NULL: it cannot be opened. */
+char *browser_open(const char *address);
+
+#endif

@@ -5,7 +5,7 @@
  * did.
  */
 import type { Page } from "./page";
-import { className, color, hatched, LOST, RUNNING, stackOrder } from "./palette";
+import { chip, className, LOST, RUNNING, stackOrder } from "./palette";
 import { count, duration, el, percent } from "./util";
 
 /* Time of all threads together, by class. */
@@ -15,7 +15,8 @@ function totals(page: Page): Map<number, number> {
 		if (ns > 0)
 			sums.set(cls, (sums.get(cls) ?? 0) + ns);
 	};
-	const ids = new Map(page.info.reasons.map((r) => [r.name, r.id]));
+	/* A number that is no longer used has the name of the first. */
+	const ids = new Map([...page.info.reasons].reverse().map((r) => [r.name, r.id]));
 	for (const t of page.info.threads) {
 		add(RUNNING, t.running_ns);
 		add(LOST, t.lost_ns);
@@ -31,10 +32,8 @@ export function legend(page: Page): HTMLElement {
 	const rows = [...sums.entries()].sort((a, b) => stackOrder(a[0]) - stackOrder(b[0]));
 	const list = el("ul", { class: "legend" });
 	for (const [cls, ns] of rows) {
-		const chip = el("span", { class: hatched(cls) ? "chip hatched" : "chip" });
-		chip.style.backgroundColor = color(cls);
 		list.append(el("li", { title: page.reason(cls) ? `waiting ${page.reason(cls)!.words}` : null },
-			chip, el("span", { class: "grow" }, className(page, cls)),
+			chip(cls), el("span", { class: "grow" }, className(page, cls)),
 			el("span", { class: "dim" }, duration(ns)),
 			el("span", { class: "share" }, percent(ns, whole))));
 	}

@@ -4,12 +4,14 @@
  * that was chosen; or, with nothing chosen, what the colours mean and how the recording went.
  */
 import { recordingNotes, legend } from "./details-rest";
-import type { Focus, Holder, Interval, Waker } from "./focus";
+import { mainHolders, type Focus, type Holder, type Interval, type Waker } from "./focus";
 import type { Frame, Page } from "./page";
-import { ABSENT, classWords, color, hatched } from "./palette";
+import { ABSENT, chip, classWords } from "./palette";
 import { same } from "./state";
 import type { View } from "./timeline-view";
-import { clock, copyText, duration, el, since } from "./util";
+import { clock, copyText, duration, el, plural, since } from "./util";
+
+const HOLDERS = 4; /* that are listed */
 
 export interface DetailActions {
 	focus: Focus;
@@ -63,23 +65,28 @@ function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
 		add("Until", "it had not ended when the recording did");
 	if (i.lock)
 		add("Lock", lockButton(page, i.lock.id, i.lock.name), el("span", { class: "dim" }, ` ${i.lock.kind}`));
-	(i.holders ?? []).forEach((h, n) => add(n ? "" : "Held by", ...holder(page, act, h, n)));
+	const main = mainHolders(i).slice(0, HOLDERS);
+	main.forEach((h, n) => add(n ? "" : "Held by", ...holder(page, act, h, n)));
+	const rest = i.holders.filter((h) => !main.includes(h));
+	if (rest.length)
+		add(main.length ? "" : "Held by", el("span", { class: "dim" }, `${main.length ? "and " : ""}` +
+			`${plural(rest.length, "time")}${main.length ? " more" : ""} for ` +
+			`${duration(rest.reduce((ns, h) => ns + h.end - h.start, 0))} in all`));
 	if (i.waker)
 		add("Woken by", ...waker(page, act, i.waker));
-	if (i.evidence && i.evidence !== "none")
-		add("Known by", evidence(i));
+	if (i.evidence)
+		add("Known by", i.evidence);
 	parts.push(list, moves(act, i));
-	if (i.stack?.length)
-		parts.push(stack("Where it waited", i.stack, i.kind === "waiting" ? "Where it waited" : "Stack"));
-	if (i.waker?.stack?.length)
-		parts.push(stack("waker", i.waker.stack, "Where it was woken"));
+	if (i.stack.length)
+		parts.push(stack("stack", i.stack, i.kind === "waiting" ? "Where it waited"
+			: `Where it ran${i.sample_ts === null ? "" : `, at ${since(i.sample_ts)}`}`));
+	if (i.waker?.stack.length)
+		parts.push(stack("waker", i.waker.stack, "Where its waker was"));
 	return parts;
 }
 
 function heading(cls: number, words: string, time: string): HTMLElement {
-	const chip = el("span", { class: hatched(cls) ? "chip hatched" : "chip", "aria-hidden": "true" });
-	chip.style.backgroundColor = color(cls);
-	return el("h2", { class: "detail-title", "data-test": "detail-title" }, chip,
+	return el("h2", { class: "detail-title", "data-test": "detail-title" }, chip(cls),
 		el("span", { class: "grow" }, words), el("span", { class: "time" }, time));
 }
 
@@ -96,35 +103,35 @@ function lockButton(page: Page, id: number | null, name: string): Node {
 
 function holder(page: Page, act: DetailActions, h: Holder, n: number): (Node | string)[] {
 	const t = h.thread === null ? undefined : page.thread(h.thread);
-	const words = h.doing ? ` ${h.doing}` : "";
-	const time = el("span", { class: "dim" }, ` ${duration(h.end - h.start)}`);
+	const time = el("span", { class: "dim" }, ` for ${duration(h.end - h.start)}`);
 	if (!t)
-		return [`not known${words}`, time];
+		return ["not known", time];
+	const doing = el("ul", { class: "doing" });
+	for (const d of h.doing.slice(0, 3))
+		doing.append(el("li", {}, chip(d.class), `${classWords(page, d.class)} `,
+			el("span", { class: "dim" }, duration(d.ns))));
 	return [
 		el("button", {
 			class: "link",
 			"data-test": "detail-holder",
 			title: n ? "Go there" : "Go there (H)",
-			onclick: () => act.focus.toHolder(n),
+			onclick: () => void act.focus.toHolder(n),
 		}, t.comm),
-		words, time,
+		time, doing,
 	];
 }
 
 function waker(page: Page, act: DetailActions, w: Waker): (Node | string)[] {
 	const t = w.thread === null ? undefined : page.thread(w.thread);
 	if (!t)
-		return [w.ctx === "task" ? "a thread that was not recorded" : `an interrupt (${w.ctx})`];
+		return [w.ctx === "thread" ? "a thread that was not recorded"
+			: w.ctx === "interrupt" ? "an interrupt" : "not known"];
 	return [el("button", {
 		class: "link",
 		"data-test": "detail-waker",
 		title: "Go there (G)",
 		onclick: () => act.focus.toWaker(),
 	}, t.comm), el("span", { class: "dim" }, ` ${t.tid}`)];
-}
-
-function evidence(i: Interval): string {
-	return i.evidence!;
 }
 
 function moves(act: DetailActions, i: Interval): HTMLElement {
@@ -148,7 +155,7 @@ export function stackText(frames: Frame[]): string {
 }
 
 function stack(id: string, frames: Frame[], title: string): HTMLElement {
-	const copy = el("button", { class: "link small", "data-test": `copy-${id === "waker" ? "waker" : "stack"}` }, "Copy");
+	const copy = el("button", { class: "link small", "data-test": `copy-${id}` }, "Copy");
 	copy.addEventListener("click", () => {
 		void copyText(stackText(frames)).then((done) => {
 			copy.textContent = done ? "Copied" : "Not allowed";

@@ -7,20 +7,26 @@
 import { Latest } from "./ask";
 import type { Frame, Page } from "./page";
 import { same } from "./state";
+import { clamp } from "./util";
 
+export interface Doing {
+	kind: string;
+	class: number;
+	ns: number;
+}
+
+/** Who had the lock for a part of a wait, and what it did with that time, the longest first. */
 export interface Holder {
 	thread: number | null;
 	start: number;
 	end: number;
-	doing?: string;
-	reason?: string | null;
-	function?: string | null;
+	doing: Doing[];
 }
 
 export interface Waker {
 	thread: number | null;
-	tid?: number;
-	ctx: string;
+	tid: number;
+	ctx: "thread" | "interrupt" | "unknown";
 	ts: number;
 	stack: Frame[];
 }
@@ -28,15 +34,15 @@ export interface Waker {
 /** The answer to `at`. */
 export interface Interval {
 	thread: number;
-	kind: string;
+	kind: "running" | "runnable" | "waiting" | "lost" | "gone";
 	class: number;
-	reason: string | null;
-	reason_words: string | null;
-	evidence: string | null;
+	evidence: string | null; /* by what the reason was decided */
+	in: string | null; /* without work: in which kind of wait */
 	start: number;
 	end: number;
 	cpu: number | null;
 	stack: Frame[];
+	sample_ts: number | null; /* running: when the stack was taken */
 	lock: { id: number; name: string; kind: string } | null;
 	holders: Holder[];
 	waker: Waker | null;
@@ -45,11 +51,23 @@ export interface Interval {
 	next_ts: number | null;
 }
 
+const TELLING = 0.01; /* of a wait: shorter holds are only counted */
+const TRIES = 8;
+
+/** Those who held a wait's lock for a part that matters, the longest first. */
+export function mainHolders(i: Interval): Holder[] {
+	const least = (i.end - i.start) * TELLING;
+	return i.holders.filter((h) => h.end - h.start >= least)
+		.sort((a, b) => b.end - b.start - (a.end - a.start));
+}
+
 type Listener = () => void;
 
 export class Focus {
 	/** What is known of it; null while nothing is chosen, or the answer is on its way. */
 	interval: Interval | null = null;
+	/** The wait that one came from to its waker or holder: its links stay in sight. */
+	origin: Interval | null = null;
 	error = "";
 	private listeners: Listener[] = [];
 	private latest: Latest<{ thread: number; ts: number }, Interval>;
@@ -77,28 +95,49 @@ export class Focus {
 
 	/** Looks at what a thread did at a time. */
 	go(thread: number, ts: number): void {
-		this.page.state.set({ focus: { thread, ts: Math.max(0, Math.round(ts)) } }, "push");
+		this.origin = null;
+		this.move(thread, ts);
 	}
 
 	clear(): void {
+		this.origin = null;
 		this.page.state.set({ focus: null, stall: null }, "push");
 	}
 
-	/** The wait's waker and its holder, for the keys and buttons that jump there. */
-	toWaker(): boolean {
-		const w = this.interval?.waker;
-		if (!w || w.thread === null)
-			return false;
-		this.go(w.thread, w.ts);
-		return true;
+	/** To who ended this wait. */
+	toWaker(): void {
+		const i = this.interval;
+		if (!i?.waker || i.waker.thread === null)
+			return;
+		this.origin = i;
+		this.move(i.waker.thread, i.waker.ts);
 	}
 
-	toHolder(which = 0): boolean {
-		const h = this.interval?.holders?.[which];
-		if (!h || h.thread === null)
-			return false;
-		this.go(h.thread, (h.start + h.end) / 2);
-		return true;
+	/** To who held this wait's lock: into the middle of what took most of that time. */
+	async toHolder(which = 0): Promise<void> {
+		const i = this.interval;
+		const h = i && mainHolders(i)[which];
+		if (!i || !h || h.thread === null)
+			return;
+		const { thread, start, end, doing } = h;
+		let ts: number | null = (start + end) / 2;
+		let best: Interval | null = null;
+		for (let tries = 0; tries < TRIES && ts !== null && ts < end; tries++) {
+			const at: Interval = await this.page.askJson<Interval>("at", { thread, ts });
+			if (at.class === doing[0]?.class && (!best || at.end - at.start > best.end - best.start))
+				best = at;
+			ts = at.next_ts;
+		}
+		this.origin = i;
+		this.move(thread, best ? (Math.max(best.start, start) + Math.min(best.end, end)) / 2
+			: (start + end) / 2);
+	}
+
+	private move(thread: number, ts: number): void {
+		const t = this.page.thread(thread);
+		if (t)
+			ts = clamp(ts, t.start, Math.max(t.start, t.end - 1));
+		this.page.state.set({ focus: { thread, ts: Math.round(ts) } }, "push");
 	}
 
 	private follow(): void {

@@ -11,22 +11,18 @@ const MOUSE: [string, string][] = [
 	["shift + wheel", "move through time"],
 	["alt + wheel", "scroll the lanes"],
 	["drag", "move"],
-	["shift + drag, or drag the ruler", "select a range: everything below follows it"],
+	["shift + drag", "select a range: everything below follows it"],
+	["drag the ruler", "the same"],
 	["click", "what the thread did there, and why"],
 	["double click", "zoom to that interval"],
 	["click a name", "only this thread; with ctrl, this one too"],
 	["two fingers", "zoom"],
 ];
 
-function rows(list: [string, string][]): HTMLElement {
+function rows(list: [Node[], string][]): HTMLElement {
 	const dl = el("dl", { class: "keys" });
-	for (const [keys, words] of list) {
-		const dt = el("dt", {});
-		for (const k of keys.split(" "))
-			dt.append(k === "+" || k === "or" || k.endsWith(",") || k === "a" || k === "the" || k.length > 9
-				? `${k} ` : el("kbd", {}, k), " ");
-		dl.append(dt, el("dd", {}, words));
-	}
+	for (const [what, words] of list)
+		dl.append(el("dt", {}, ...what), el("dd", {}, words));
 	return dl;
 }
 
@@ -35,9 +31,9 @@ export function makeHelp(table: Key[]): () => void {
 	const dialog = el("dialog", { class: "help", "aria-label": "Help", "data-test": "help-dialog" },
 		el("header", {}, el("h2", {}, "How to look around"), close),
 		el("div", { class: "help-columns" },
-			el("section", {}, el("h3", {}, "Keys"), rows(table.map((k) => [k.shown, k.words]))),
+			el("section", {}, el("h3", {}, "Keys"), rows(table.map((k) => [k.shown.map((s) => el("kbd", {}, s)), k.words]))),
 			el("section", {}, el("h3", {}, "Mouse and fingers"),
-				rows(MOUSE),
+				rows(MOUSE.map(([what, words]) => [[document.createTextNode(what)], words])),
 				el("h3", {}, "What you see"),
 				el("p", {}, "Each lane is a thread, each colour what it did: green is running, yellow " +
 					"wants a CPU, warm colours wait for a lock. Where a pixel holds more than one " +

@@ -7,7 +7,7 @@ import { typing } from "./util";
 
 export interface Key {
 	keys: string[]; /* as KeyboardEvent.key says; letters in lower case */
-	shown: string;
+	shown: string[];
 	words: string;
 	run(): void;
 }

@@ -34,7 +34,7 @@ export function mountLead(root: HTMLElement, page: Page, pickStall: (index: numb
 	const [first, ...rest] = info.text.split(/\n\n+/);
 	const words = el("div", { class: "lead-words" },
 		el("h1", { "data-test": "lead" }, first.replace(/\s+/g, " ")),
-		el("p", {}, rest.join(" ").replace(/\s+/g, " ")));
+		rest.length > 0 && el("p", {}, rest.join(" ").replace(/\s+/g, " ")));
 	const list = el("ol", { class: "stalls", "data-test": "stalls" });
 	const buttons = info.stalls.map((s, i) => {
 		const button = el("button", {

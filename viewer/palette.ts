@@ -9,6 +9,7 @@
  * Rows stand in the order in which a column of the timeline stacks them, from the bottom up.
  */
 import type { Page } from "./page";
+import { el } from "./util";
 
 export const RUNNING = 100;
 export const LOST = 101;
@@ -122,6 +123,13 @@ export function inkOn(hex: string): string {
 		return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
 	});
 	return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.22 ? "#10151b" : "#ffffff";
+}
+
+/** A small square in the colour of a class, for lists. */
+export function chip(cls: number): HTMLElement {
+	const e = el("span", { class: hatched(cls) ? "chip hatched" : "chip", "aria-hidden": "true" });
+	e.style.backgroundColor = color(cls);
+	return e;
 }
 
 /** What a class is called in a table or a legend. */

@@ -4,7 +4,7 @@
  * the selection, the interval in focus, its links to other lanes. Pure drawing: all it needs comes
  * in the scene, and it is called only when something has changed.
  */
-import type { Focus } from "./focus";
+import { mainHolders, type Focus, type Interval } from "./focus";
 import type { Page, Range } from "./page";
 import { BLACKOUT, className, color, inkOn, pale } from "./palette";
 import { ticks } from "./timeline-axis";
@@ -56,8 +56,11 @@ export function drawScene(g: CanvasRenderingContext2D, s: Scene): void {
 	drawWords(g, s);
 	drawBlackouts(g, s);
 	drawSelection(g, s);
-	drawFocus(g, s);
-	drawLinks(g, s);
+	for (const i of [s.focus.origin, s.focus.interval])
+		if (i) {
+			drawFocus(g, s, i);
+			drawLinks(g, s, i);
+		}
 	if (s.hover !== null) {
 		g.fillStyle = s.colors.ink;
 		g.globalAlpha = 0.5;
@@ -93,6 +96,11 @@ function drawLane(g: CanvasRenderingContext2D, s: Scene, row: Row): void {
 	const id = row.kind === "thread" ? row.thread.index : row.cpu;
 	const y = Math.round((row.y - s.top + LANE_PAD) * s.dpr);
 	const h = wanted.height;
+	if (row.kind === "cpu") {
+		/* What ran there may be nobody's business: then there is still a lane. */
+		g.fillStyle = s.colors.band;
+		g.fillRect(0, y, wanted.width, h);
+	}
 	if (s.only && row.kind === "thread" && !s.only.has(id))
 		g.globalAlpha = 0.3;
 	const layers = source.layers(id, wanted);
@@ -177,10 +185,9 @@ function drawSelection(g: CanvasRenderingContext2D, s: Scene): void {
 	g.fillRect(Math.round(end), 0, 1, s.height);
 }
 
-function drawFocus(g: CanvasRenderingContext2D, s: Scene): void {
-	const i = s.focus.interval;
-	const row = i && s.rows.find(i.thread);
-	if (!i || !row)
+function drawFocus(g: CanvasRenderingContext2D, s: Scene, i: Interval): void {
+	const row = s.rows.find(i.thread);
+	if (!row)
 		return;
 	const x = xOf(s, i.start);
 	const w = Math.max(3, xOf(s, i.end) - x);
@@ -194,13 +201,12 @@ function drawFocus(g: CanvasRenderingContext2D, s: Scene): void {
 }
 
 /* From who ended a wait to where that was, and from the wait to who held its lock. */
-function drawLinks(g: CanvasRenderingContext2D, s: Scene): void {
-	const i = s.focus.interval;
-	const here = i && s.rows.find(i.thread);
-	if (!i || !here)
+function drawLinks(g: CanvasRenderingContext2D, s: Scene, i: Interval): void {
+	const here = s.rows.find(i.thread);
+	if (!here)
 		return;
 	const middle = (row: Row) => row.y - s.top + row.h / 2;
-	for (const h of i.holders ?? []) {
+	for (const h of mainHolders(i)) {
 		const row = h.thread === null ? null : s.rows.find(h.thread);
 		if (!row || row === here)
 			continue;

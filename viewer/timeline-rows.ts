@@ -9,7 +9,7 @@ import { clamp } from "./util";
 
 export const HEAD_HEIGHT = 20;
 export const CPU_HEIGHT = 14;
-export const LANE_MIN = 20;
+const LANE_MIN = matchMedia("(pointer: coarse)").matches ? 28 : 20; /* fingers are wide */
 const LANE_MAX = 30;
 const CPUS_SHOWN = 8; /* with more than these the group starts closed */
 

@@ -137,6 +137,11 @@ export class Timeline {
 			this.redraw();
 		});
 		this.focus.subscribe(() => this.redraw());
+		addEventListener("keydown", () => {
+			this.pointer = null;
+			this.tip.hide();
+			this.redraw();
+		});
 		this.scroller.addEventListener("scroll", () => this.redraw(), { passive: true });
 		new ResizeObserver(() => this.resize()).observe(this.scroller);
 		onScheme(() => {
@@ -281,8 +286,10 @@ export class Timeline {
 			return;
 		if (i.class === ABSENT)
 			return this.tip.hide();
-		const lock = i.lock ? ` ${i.lock.name}` : "";
-		this.tipAt(row, `${className(this.page, i.class)}${lock} ${duration(i.end - i.start)}`,
+		const what = className(this.page, i.class);
+		const time = duration(i.end - i.start);
+		this.tipAt(row, i.kind === "waiting" || i.kind === "runnable"
+			? `waiting ${time}: ${what}${i.lock ? ` ${i.lock.name}` : ""}` : `${what} ${time}`,
 			`${name} · from ${since(i.start, 1e4)}, ${clock(this.page.info, i.start)}`);
 	}
 

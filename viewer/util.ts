@@ -42,9 +42,11 @@ export function count(n: number): string {
 	return n.toFixed(i === 0 || n >= 99.95 ? 0 : 1) + names[i];
 }
 
-/** 41%, 3.0% */
+/** 41%, 3.0%, <0.1% */
 export function percent(part: number, whole: number): string {
 	const p = whole > 0 ? (100 * part) / whole : 0;
+	if (p > 0 && p < 0.05)
+		return "<0.1%";
 	return p.toFixed(p > 0 && p < 9.95 ? 1 : 0) + "%";
 }
 

@@ -6,7 +6,7 @@
 import type { Page } from "./page";
 import { same } from "./state";
 import { TABS } from "./tabs";
-import { byId, el } from "./util";
+import { byId, clamp, el } from "./util";
 
 /** Fired at a tab's root each time that it becomes visible. */
 export const SHOWN = "thaw:shown";
@@ -79,6 +79,43 @@ export function mountTabs(root: HTMLElement, page: Page): void {
 	page.state.subscribe((now, before) => {
 		if (!same("tab", now, before))
 			show();
+	});
+}
+
+const SPLIT_MIN = 15; /* percent of the window */
+const SPLIT_MAX = 70;
+const SPLIT_STEP = 4;
+
+/** The line between the timeline and the tabs, to be dragged or moved by the arrow keys. */
+export function mountSplit(root: HTMLElement): void {
+	let share = 42;
+	const put = (percent: number) => {
+		share = clamp(percent, SPLIT_MIN, SPLIT_MAX);
+		byId("page").style.setProperty("--tabs", `${share}%`);
+		root.setAttribute("aria-valuenow", String(Math.round(share)));
+	};
+	const attributes = {
+		role: "separator",
+		tabindex: "0",
+		"aria-orientation": "horizontal",
+		"aria-label": "Height of the views below the timeline",
+		"aria-valuemin": String(SPLIT_MIN),
+		"aria-valuemax": String(SPLIT_MAX),
+	};
+	Object.entries(attributes).forEach(([key, value]) => root.setAttribute(key, value));
+	put(share);
+	root.hidden = TABS.length === 0;
+	root.addEventListener("pointerdown", (e) => root.setPointerCapture(e.pointerId));
+	root.addEventListener("pointermove", (e) => {
+		if (root.hasPointerCapture(e.pointerId))
+			put((100 * (innerHeight - e.clientY)) / innerHeight);
+	});
+	root.addEventListener("keydown", (e) => {
+		const step = e.key === "ArrowUp" ? SPLIT_STEP : e.key === "ArrowDown" ? -SPLIT_STEP : 0;
+		if (!step)
+			return;
+		put(share + step);
+		e.preventDefault();
 	});
 }
 

@@ -9,13 +9,14 @@ import { Focus } from "./focus";
 import { makeHelp } from "./help";
 import { attachKeys } from "./keys";
 import { keyTable } from "./keys-table";
-import { mountTabs, showMessage, showPage } from "./layout";
+import { mountSplit, mountTabs, showMessage, showPage } from "./layout";
 import { mountLead, mountTop } from "./lead";
 import type { Info, Page } from "./page";
 import { Store } from "./state";
 import { Timeline } from "./timeline";
+import { makeCorner } from "./timeline-corner";
 import { View } from "./timeline-view";
-import { byId, el } from "./util";
+import { byId } from "./util";
 
 const POLL_MS = 100;
 
@@ -62,14 +63,8 @@ function show(page: Page): void {
 		view.show({ from: s.start, to: s.start + s.ns }, "replace", 0.25);
 	};
 	const failed = (error: Error) => say(error.message);
-	const zoomButton = (text: string, label: string, run: () => void) =>
-		el("button", { class: "tl-zoom", "aria-label": label, title: label, onclick: run }, text);
-	const corner = el("div", { class: "tl-corner" },
-		zoomButton("−", "Zoom out (-)", () => view.glideZoom(2)),
-		zoomButton("+", "Zoom in (+)", () => view.glideZoom(0.5)),
-		zoomButton("↔", "Show all (0)", () => view.glide({ from: 0, to: view.duration }, "push")));
 	showPage();
-	const timeline = new Timeline(byId("timeline"), corner, page, view, focus, pickStall, failed);
+	const timeline = new Timeline(byId("timeline"), makeCorner(page, view), page, view, focus, pickStall, failed);
 	const keys = keyTable({ page, view, focus, timeline, help: () => help() });
 	const help = makeHelp(keys);
 	attachKeys(keys);
@@ -77,6 +72,7 @@ function show(page: Page): void {
 	mountLead(byId("lead"), page, pickStall);
 	mountDetails(byId("details"), page, { focus, view, pickStall, say });
 	mountTabs(byId("tabs"), page);
+	mountSplit(byId("split"));
 	document.title = `thaw: ${info.capture.command.join(" ") || info.capture.host}`;
 }
 

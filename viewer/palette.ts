@@ -73,24 +73,27 @@ PAINTS.forEach((p, i) => {
 	order[p.cls] = i;
 });
 
-const darkQuery = matchMedia("(prefers-color-scheme: dark)");
-let printing = false;
+const query = matchMedia("(prefers-color-scheme: dark)");
+let dark = query.matches;
+const listeners: (() => void)[] = [];
+
+function choose(now: boolean): void {
+	dark = now;
+	for (const fn of listeners)
+		fn();
+}
+
+query.addEventListener("change", () => choose(query.matches));
+addEventListener("beforeprint", () => choose(false));
+addEventListener("afterprint", () => choose(query.matches));
 
 export function isDark(): boolean {
-	return darkQuery.matches && !printing;
+	return dark;
 }
 
 /** Calls fn when the colours have changed: another scheme, or printing, which is always light. */
 export function onScheme(fn: () => void): void {
-	darkQuery.addEventListener("change", fn);
-	addEventListener("beforeprint", () => {
-		printing = true;
-		fn();
-	});
-	addEventListener("afterprint", () => {
-		printing = false;
-		fn();
-	});
+	listeners.push(fn);
 }
 
 export function color(cls: number): string {

@@ -6,7 +6,7 @@
  */
 import type { Page } from "./page";
 import { chip, className, LOST, RUNNING, stackOrder } from "./palette";
-import { count, duration, el, percent } from "./util";
+import { count, duration, el, percent, plural } from "./util";
 
 /* Time of all threads together, by class. */
 function totals(page: Page): Map<number, number> {
@@ -76,8 +76,9 @@ export function notes(page: Page): { text: string; bad: boolean }[] {
 	if (info.capture.unseen.length)
 		bad(`The ${info.capture.engine} engine does not see: ` +
 			`${info.capture.unseen.map((s) => s.replace(/_/g, " ")).join(", ")}.`);
-	for (const b of info.blackouts.slice(0, 3))
-		bad(`Nothing was recorded for ${duration(b.ns)} (hatched).`);
+	if (info.blackouts.length)
+		bad(`Nothing came from any CPU for ${duration(info.blackouts.reduce((ns, b) => ns + b.ns, 0))}, ` +
+			`in ${plural(info.blackouts.length, "blackout")} (hatched).`);
 	for (const text of strings(info.watch.steps, "words"))
 		bad(text);
 	for (const text of strings(info.guard.findings, "title"))

@@ -3,9 +3,11 @@
  * The top of the page: what was recorded, what is wrong in one sentence, and the stalls to click.
  */
 import { notes } from "./details-rest";
-import type { Page } from "./page";
+import type { Page, Range } from "./page";
 import { same } from "./state";
 import { clock, date, duration, el, plural } from "./util";
+
+const BLACKOUT_WORDS = "blackout: nothing came from any CPU; the kernel or the virtual machine stood still";
 
 export function mountTop(root: HTMLElement, page: Page, help: () => void): void {
 	const { info } = page;
@@ -29,32 +31,62 @@ export function mountTop(root: HTMLElement, page: Page, help: () => void): void 
 	);
 }
 
-export function mountLead(root: HTMLElement, page: Page, pickStall: (index: number) => void): void {
+interface Row {
+	start: number;
+	ns: number;
+	text: string;
+	stall: number | null; /* null: a blackout */
+}
+
+/* Stalls and blackouts together, the longest first. */
+function allRows(page: Page): Row[] {
+	const { stalls, blackouts } = page.info;
+	const rows: Row[] = stalls.map((s, i) => ({ start: s.start, ns: s.ns, text: s.text, stall: i }));
+	for (const b of blackouts)
+		rows.push({ start: b.start, ns: b.ns, text: BLACKOUT_WORDS, stall: null });
+	return rows.sort((a, b) => b.ns - a.ns);
+}
+
+function heading(page: Page, rows: Row[]): string {
+	const { stalls, stalls_total, blackouts } = page.info;
+	if (!rows.length)
+		return page.info.has_switches ? "No stalls: at no time did many threads stand still for one cause."
+			: "Stalls cannot be seen in samples alone.";
+	const parts = [];
+	if (stalls_total)
+		parts.push(plural(stalls_total, "stall") + (stalls.length < stalls_total ? ", the longest of them:" : ""));
+	if (blackouts.length)
+		parts.push(plural(blackouts.length, "blackout"));
+	return parts.join(" and ");
+}
+
+export interface LeadActions {
+	pickStall(index: number): void;
+	pickRange(range: Range): void;
+}
+
+export function mountLead(root: HTMLElement, page: Page, act: LeadActions): void {
 	const { info } = page;
-	const [first, ...rest] = info.text.split(/\n\n+/);
 	const words = el("div", { class: "lead-words" },
-		el("h1", { "data-test": "lead" }, first.replace(/\s+/g, " ")),
-		rest.length > 0 && el("p", {}, rest.join(" ").replace(/\s+/g, " ")));
+		el("h1", { "data-test": "lead" }, info.text || "Nothing stands out in this recording."));
+	const rows = allRows(page);
 	const list = el("ol", { class: "stalls", "data-test": "stalls" });
-	const buttons = info.stalls.map((s, i) => {
+	const buttons = rows.map((row, i) => {
 		const button = el("button", {
 			class: "stall",
 			"data-test": `stall-${i}`,
-			onclick: () => pickStall(i),
-		}, el("span", { class: "stall-time" }, duration(s.ns)),
-			el("span", { class: "dim" }, clock(info, s.start)),
-			el("span", { class: "stall-text" }, s.text));
+			onclick: () => row.stall !== null ? act.pickStall(row.stall)
+				: act.pickRange({ from: row.start, to: row.start + row.ns }),
+		}, el("span", { class: "stall-time" }, duration(row.ns)),
+			el("span", { class: "dim" }, clock(info, row.start)),
+			el("span", { class: "stall-text", title: row.text }, row.text));
 		list.append(el("li", {}, button));
 		return button;
 	});
-	const box = el("div", { class: "lead-stalls" },
-		el("h2", {}, info.stalls.length ? plural(info.stalls.length, "stall")
-			: "No stalls: never did many threads stand still for one cause."),
-		list);
-	root.replaceChildren(words, box);
+	root.replaceChildren(words, el("div", { class: "lead-stalls" }, el("h2", {}, heading(page, rows)), list));
 	const mark = () => buttons.forEach((b, i) => {
-		const on = page.state.get().stall === i;
-		b.setAttribute("aria-current", String(on));
+		const { stall } = page.state.get();
+		b.setAttribute("aria-current", String(stall !== null && stall === rows[i].stall));
 	});
 	mark();
 	page.state.subscribe((now, before) => {

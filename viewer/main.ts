@@ -11,7 +11,7 @@ import { attachKeys } from "./keys";
 import { keyTable } from "./keys-table";
 import { mountSplit, mountTabs, showMessage, showPage } from "./layout";
 import { mountLead, mountTop } from "./lead";
-import type { Info, Page } from "./page";
+import type { Info, Page, Range } from "./page";
 import { Store } from "./state";
 import { Timeline } from "./timeline";
 import { makeCorner } from "./timeline-corner";
@@ -57,10 +57,14 @@ function show(page: Page): void {
 	const { state, info } = page;
 	const view = new View(page);
 	const focus = new Focus(page);
+	const pick = (range: Range, stall: number | null) => {
+		state.set({ stall, focus: null, sel: range }, "push");
+		view.show(range, "replace", 0.25);
+	};
+	const pickRange = (range: Range) => pick(range, null);
 	const pickStall = (index: number) => {
-		const s = info.stalls[index];
-		state.set({ stall: index, focus: null, sel: { from: s.start, to: s.start + s.ns } }, "push");
-		view.show({ from: s.start, to: s.start + s.ns }, "replace", 0.25);
+		const { start, ns } = info.stalls[index];
+		pick({ from: start, to: start + ns }, index);
 	};
 	const failed = (error: Error) => say(error.message);
 	showPage();
@@ -69,7 +73,7 @@ function show(page: Page): void {
 	const help = makeHelp(keys);
 	attachKeys(keys);
 	mountTop(byId("top"), page, help);
-	mountLead(byId("lead"), page, pickStall);
+	mountLead(byId("lead"), page, { pickStall, pickRange });
 	mountDetails(byId("details"), page, { focus, view, pickStall, say });
 	mountTabs(byId("tabs"), page);
 	mountSplit(byId("split"));

@@ -156,7 +156,8 @@ function drawBlackouts(g: CanvasRenderingContext2D, s: Scene): void {
 		g.fillRect(x, 0, Math.max(2, end - x), s.height);
 		g.globalAlpha = 1;
 		g.strokeStyle = color(BLACKOUT);
-		g.lineWidth = 1.5;
+		g.globalAlpha = 0.5;
+		g.lineWidth = 1;
 		g.beginPath();
 		const first = Math.max(x, 0) - s.height;
 		for (let i = first - (first % 9); i < Math.min(end, s.width) + 2; i += 9) {

@@ -207,6 +207,20 @@ void json_i64(struct json *j, const char *key, int64_t val)
 	written(j);
 }
 
+void json_i64s(struct json *j, const char *key, const int64_t *v, size_t n)
+{
+	lead(j, key);
+	buf_put_u8(text(j), '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_put_u8(text(j), ',');
+		if (v[i] < 0)
+			buf_put_u8(text(j), '-');
+		digits(j, v[i] < 0 ? -(uint64_t)v[i] : (uint64_t)v[i]);
+	}
+	buf_put_u8(text(j), ']');
+}
+
 void json_f64(struct json *j, const char *key, double val)
 {
 	lead(j, key);

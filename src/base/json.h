@@ -34,6 +34,8 @@ void json_arr_end(struct json *j);
 void json_str(struct json *j, const char *key, const char *val);
 void json_u64(struct json *j, const char *key, uint64_t val);
 void json_i64(struct json *j, const char *key, int64_t val);
+/* An array of numbers, in one line. */
+void json_i64s(struct json *j, const char *key, const int64_t *v, size_t n);
 void json_f64(struct json *j, const char *key, double val);
 void json_bool(struct json *j, const char *key, bool val);
 void json_null(struct json *j, const char *key);

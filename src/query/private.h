@@ -11,6 +11,7 @@
 #include "query/query.h"
 #include "query/request.h"
 
+struct calls;
 struct loading;
 
 struct query {
@@ -27,6 +28,7 @@ struct query {
 		char *thread; /* "": all */
 		struct buf answer;
 	} kept; /* the last summary */
+	struct calls *calls[2]; /* the right way up, and upside down; NULL: not asked for yet */
 };
 
 typedef int query_fn(struct query *q, const struct request *rq, struct buf *ret);

@@ -2,6 +2,7 @@
 #include "query/private.h"
 
 #include "model/load.h"
+#include "query/calls.h"
 #include "store/reader.h"
 
 enum { JSON, BINARY };
@@ -43,6 +44,8 @@ void query_close(struct query *q)
 	if (!q)
 		return;
 	loading_free(q->loading);
+	calls_free(q->calls[0]);
+	calls_free(q->calls[1]);
 	summary_free(q->summary);
 	model_free(q->model);
 	columns_done(&q->columns);

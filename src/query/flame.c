@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/*
+ * flame?from&to&kind=cpu|wait|both[&threads][&reasons][&invert=1][&by=thread][&from2&to2][&min]
+ *
+ * A flame graph of a range; with a second one, of both. Waiting is told with its reason behind the
+ * leaf, so that nodes of one stack can be told apart; where no stack was taken, it is "(no stack)"
+ * and the reason: every sample and every nanosecond of waiting is in it.
+ *
+ * In `node`, "reason" is the reason, or 100 for running, of all that is in a node; -1: several.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/ask.h"
+#include "query/grow.h"
+
+struct flame {
+	struct asked asked;
+	bool invert, by_thread, two;
+	uint64_t from2, to2;
+	double min;
+};
+
+static int take_min(const struct request *rq, double *ret)
+{
+	const char *s = request_str(rq, "min");
+	char *end;
+	double min = s ? strtod(s, &end) : TREE_MIN;
+
+	if (s && (*end || end == s || !isfinite(min) || min < 0 || min > 1))
+		return err_set(-EINVAL, "min must be a part of the total: 0 to 1");
+	*ret = min;
+	return 0;
+}
+
+static int take_by(const struct request *rq, bool *ret)
+{
+	const char *by = request_str(rq, "by");
+
+	*ret = by && !strcmp(by, "thread");
+	return !by || !*by || *ret ? 0 : err_set(-EINVAL, "by must be thread");
+}
+
+static int take(struct flame *f, const struct query *q, const struct request *rq)
+{
+	int rc = asked_take(&f->asked, q, rq);
+
+	rc = rc ? rc : asked_flag(rq, "invert", &f->invert);
+	rc = rc ? rc : take_by(rq, &f->by_thread);
+	rc = rc ? rc : take_min(rq, &f->min);
+	f->two = request_str(rq, "from2") || request_str(rq, "to2");
+	if (!rc && f->two)
+		rc = request_range(rq, "from2", "to2", q->duration, &f->from2, &f->to2);
+	return rc;
+}
+
+static void put_flame(struct query *q, const struct flame *f, struct buf *ret)
+{
+	const struct tree_opts opts = {f->min, TREE_NODES, f->asked.pick.waits};
+	struct pick second = f->asked.pick;
+	struct weights one, two = {0};
+	struct tree tree;
+	struct json j;
+
+	second.from = f->from2;
+	second.to = f->to2;
+	weights_take(&one, q->model, &q->columns, &f->asked.pick);
+	if (f->two)
+		weights_take(&two, q->model, &q->columns, &second);
+	tree_init(&tree);
+	grow_tree(&tree, q->model, asked_calls(q, f->invert), &one, f->two ? &two : NULL,
+		  f->by_thread);
+	json_init_buf(&j, ret);
+	json_obj(&j, NULL);
+	json_str(&j, "unit", f->asked.unit);
+	tree_put(&tree, &j, q->model, &opts);
+	json_obj_end(&j);
+	tree_done(&tree);
+	weights_done(&one);
+	weights_done(&two);
+}
+
+int answer_flame(struct query *q, const struct request *rq, struct buf *ret)
+{
+	struct flame f = {0};
+	int rc = take(&f, q, rq);
+
+	if (!rc)
+		put_flame(q, &f, ret);
+	asked_done(&f.asked);
+	return rc;
+}

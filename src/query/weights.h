@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How much each row of the tally has in a range of time: samples, and nanoseconds of waiting. What
+ * flame graphs and lists of functions are made of.
+ */
+#ifndef THAW_QUERY_WEIGHTS_H
+#define THAW_QUERY_WEIGHTS_H
+
+#include "query/columns.h"
+
+struct pick {
+	uint64_t from, to;   /* since the recording's begin */
+	const bool *threads; /* by index; NULL: all */
+	uint32_t reasons;    /* of waits: a bit each */
+	bool samples, waits;
+	uint64_t sample_ns; /* what a sample counts */
+};
+
+struct weights {
+	uint64_t *sample, *wait; /* by row; NULL if not picked */
+};
+
+void weights_take(struct weights *w, const struct model *m, const struct columns *c,
+		  const struct pick *p);
+void weights_done(struct weights *w);
+
+/* A stretch of waiting, of which `row` is a row of the tally's waits. */
+static inline bool class_is_wait(unsigned class)
+{
+	return class < CLASS_REASONS && class != REASON_RUN_QUEUE && class != REASON_THROTTLED;
+}
+
+#endif

@@ -203,10 +203,13 @@ $(B)/workload/locks-musl: test/workload/locks.c $(wildcard test/workload/locks/*
 workloads: $(WORKLOADS) $(if $(wildcard /usr/bin/musl-gcc),$(B)/workload/locks-musl)
 
 # What the bench measures inside of thaw: test/bench/x.c, with the archives that thaw is made of.
-BENCH_BINS := $(B)/bench/tables
+BENCH_BINS := $(B)/bench/tables $(B)/bench/queries
 $(B)/bench/tables: test/bench/tables.c $$(call libs_of,unwind)
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^)
+$(B)/bench/queries: test/bench/queries.c $$(call libs_of,query)
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
 -include $(BENCH_BINS:=.d)
 
 # The lab: what runs in its guests beside thaw. The naive programs stall or freeze kernels on purpose.

@@ -192,6 +192,7 @@ int answer_chart(struct query *q, const struct request *rq, struct buf *ret)
 	if (c->done.n)
 		qsort(c->done.v, c->done.n, sizeof(*c->done.v), by_place);
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	json_u64(&j, "thread", thread);
 	json_u64(&j, "from", from);

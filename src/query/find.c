@@ -81,7 +81,7 @@ static void put_functions(struct json *j, struct query *q, const char *text, uin
 	struct function_values f;
 	struct weights w;
 
-	weights_take(&w, q->model, &q->columns, &all);
+	weights_take(&w, q->model, &q->columns, q->sums, &all);
 	grow_functions(&f, q->model, c, &w);
 	for (size_t i = 0; i < f.n; i++)
 		samples[f.v[i].function] = f.v[i].total;
@@ -121,6 +121,7 @@ int answer_find(struct query *q, const struct request *rq, struct buf *ret)
 	if (!text || !*text)
 		return err_set(-EINVAL, "text is missing");
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	put_threads(&j, q, text, max);
 	put_functions(&j, q, text, max);

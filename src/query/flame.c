@@ -65,13 +65,14 @@ static void put_flame(struct query *q, const struct flame *f, struct buf *ret)
 
 	second.from = f->from2;
 	second.to = f->to2;
-	weights_take(&one, q->model, &q->columns, &f->asked.pick);
+	weights_take(&one, q->model, &q->columns, q->sums, &f->asked.pick);
 	if (f->two)
-		weights_take(&two, q->model, &q->columns, &second);
+		weights_take(&two, q->model, &q->columns, q->sums, &second);
 	tree_init(&tree);
 	grow_tree(&tree, q->model, asked_calls(q, f->invert), &one, f->two ? &two : NULL,
 		  f->by_thread);
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	json_str(&j, "unit", f->asked.unit);
 	tree_put(&tree, &j, q->model, &opts);

@@ -34,9 +34,10 @@ static void put_functions(struct query *q, const struct asked *a, uint64_t max, 
 	struct weights w;
 	struct json j;
 
-	weights_take(&w, q->model, &q->columns, &a->pick);
+	weights_take(&w, q->model, &q->columns, q->sums, &a->pick);
 	grow_functions(&f, q->model, asked_calls(q, false), &w);
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	json_str(&j, "unit", a->unit);
 	json_u64(&j, "total", f.total);
@@ -107,7 +108,7 @@ static void put_around(struct query *q, const struct asked *a, uint32_t function
 	struct weights w;
 	struct json j;
 
-	weights_take(&w, q->model, &q->columns, &a->pick);
+	weights_take(&w, q->model, &q->columns, q->sums, &a->pick);
 	grow_functions(&f, q->model, c, &w);
 	for (size_t i = 0; i < f.n; i++) {
 		if (f.v[i].function != function)
@@ -119,6 +120,7 @@ static void put_around(struct query *q, const struct asked *a, uint32_t function
 	tree_init(&callees);
 	grow_around(&callers, &callees, q->model, c, &w, function, AROUND_DEPTH);
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	json_str(&j, "unit", a->unit);
 	put_function(&j, q->model, function);

@@ -111,13 +111,29 @@ static void add_wait(struct heat *h, uint64_t start, uint64_t end)
 	h->whole[last]--;
 }
 
+/* Most waits are shorter than a cell, and the next one is in the same. */
 static void add_waits(struct heat *h, const struct lane *l, uint32_t reasons)
 {
+	uint64_t from = 0, to = 0, *part = h->part;
+
 	for (size_t i = 0; i < l->n; i++) {
 		unsigned class = lane_class(l, i);
+		uint64_t start, end;
 
-		if (class < CLASS_REASONS && (reasons >> class & 1))
-			add_wait(h, lane_start(l, i), lane_end(l, i));
+		if (class >= CLASS_REASONS || !(reasons >> class & 1))
+			continue;
+		start = lane_start(l, i);
+		end = lane_end(l, i);
+		if (start < from || end > to) {
+			uint64_t cell = cell_at(h, end - 1);
+
+			add_wait(h, start, end);
+			from = cell_start(h, cell);
+			to = cell_start(h, cell + 1);
+			part = &h->part[cell];
+		} else {
+			*part += end - start;
+		}
 	}
 }
 

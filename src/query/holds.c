@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "model/parts.h"
-#include "query/weights.h"
+#include "query/sums.h"
 
 void holds_cut(const struct columns *c, uint32_t lock, uint32_t waiter, uint64_t from, uint64_t to,
 	       void (*fn)(void *arg, const struct held_piece *p), void *arg)
@@ -70,7 +70,6 @@ static void take_thread(struct holds *h, const struct columns *c, uint32_t threa
 
 		if (!class_is_wait(s->at & 0xff) || !wanted[s->row])
 			continue;
-		w.whole = w.end - w.start;
 		w.start = w.start > from ? w.start : from;
 		w.end = w.end < to ? w.end : to;
 		if (w.start < w.end)

@@ -18,8 +18,7 @@ struct held_piece {
 /* A sleep on the lock, cut to the range. */
 struct lock_wait {
 	uint64_t start, end;
-	uint64_t whole; /* its length without the cut */
-	size_t pieces;	/* behind its last piece */
+	size_t pieces; /* behind its last piece */
 	uint32_t waiter;
 };
 

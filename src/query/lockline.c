@@ -234,24 +234,6 @@ static void put_matrix(struct json *j, const struct lockline *l)
 	free(ns);
 }
 
-static void put_histogram(struct json *j, const struct lockline *l)
-{
-	uint64_t counts[HIST_BUCKETS] = {0};
-
-	for (size_t i = 0; i < l->holds.waits.n; i++)
-		counts[hist_bucket(l->holds.waits.v[i].whole)]++;
-	json_arr(j, "histogram");
-	for (unsigned i = 0; i < HIST_BUCKETS; i++) {
-		if (!counts[i])
-			continue;
-		json_obj(j, NULL);
-		json_u64(j, "from_ns", hist_from(i));
-		json_u64(j, "count", counts[i]);
-		json_obj_end(j);
-	}
-	json_arr_end(j);
-}
-
 static void put_lock(struct json *j, const struct query *q, uint32_t lock)
 {
 	const struct lock *l = &q->model->locks.list.v[lock];
@@ -279,6 +261,7 @@ static void put_lockline(struct lockline *l, uint32_t lock, uint64_t from, uint6
 	for (size_t i = 0; i < l->waiters.list.n; i++)
 		total += l->waiters.list.v[i].ns;
 	json_init_buf(&j, ret);
+	j.tight = true;
 	json_obj(&j, NULL);
 	put_lock(&j, l->q, lock);
 	json_u64(&j, "from", from);
@@ -287,7 +270,6 @@ static void put_lockline(struct lockline *l, uint32_t lock, uint64_t from, uint6
 	json_u64(&j, "waits", l->holds.waits.n);
 	put_sides(&j, l);
 	put_matrix(&j, l);
-	put_histogram(&j, l);
 	json_obj_end(&j);
 	holds_done(&l->holds);
 	vec_done(&l->waiters.list);

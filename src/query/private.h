@@ -13,6 +13,7 @@
 
 struct calls;
 struct loading;
+struct sums;
 
 struct query {
 	struct reader *reader;
@@ -28,6 +29,7 @@ struct query {
 		char *thread; /* "": all */
 		struct buf answer;
 	} kept; /* the last summary */
+	struct sums *sums;
 	struct calls *calls[2]; /* the right way up, and upside down; NULL: not asked for yet */
 };
 

@@ -3,6 +3,7 @@
 
 #include "model/load.h"
 #include "query/calls.h"
+#include "query/sums.h"
 #include "store/reader.h"
 
 enum { JSON, BINARY };
@@ -44,6 +45,7 @@ void query_close(struct query *q)
 	if (!q)
 		return;
 	loading_free(q->loading);
+	sums_free(q->sums);
 	calls_free(q->calls[0]);
 	calls_free(q->calls[1]);
 	summary_free(q->summary);
@@ -63,6 +65,7 @@ static void finish(struct query *q)
 	q->loading = NULL;
 	q->duration = q->model->timeline.end - q->model->timeline.begin;
 	columns_seal(&q->columns, q->model);
+	q->sums = sums_new(q->model, &q->columns);
 	/* Of all threads: there is no name that could be missing. */
 	(void)summary_new(q->model, &(struct summary_opts){.order = ORDER_TELLING}, &q->summary);
 }

@@ -6,7 +6,7 @@
 #ifndef THAW_QUERY_WEIGHTS_H
 #define THAW_QUERY_WEIGHTS_H
 
-#include "query/columns.h"
+#include "query/sums.h"
 
 struct pick {
 	uint64_t from, to;   /* since the recording's begin */
@@ -21,13 +21,7 @@ struct weights {
 };
 
 void weights_take(struct weights *w, const struct model *m, const struct columns *c,
-		  const struct pick *p);
+		  const struct sums *s, const struct pick *p);
 void weights_done(struct weights *w);
-
-/* A stretch of waiting, of which `row` is a row of the tally's waits. */
-static inline bool class_is_wait(unsigned class)
-{
-	return class < CLASS_REASONS && class != REASON_RUN_QUEUE && class != REASON_THROTTLED;
-}
 
 #endif

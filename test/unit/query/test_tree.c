@@ -21,7 +21,7 @@ static struct column column(struct buf *answer, const char *key)
 	const char *at;
 	char *end;
 
-	buf_printf(&want, "\"%s\": [", key);
+	buf_printf(&want, "\"%s\":[", key);
 	at = strstr(buf_cstr(answer), buf_cstr(&want));
 	assert_non_null(at);
 	for (at += want.len; *at && *at != ']'; at = *end == ',' ? end + 1 : end)
@@ -37,6 +37,7 @@ static void put(struct tree *t, const struct model *m, double min, size_t max, s
 
 	tree_sum(t);
 	json_init_buf(&j, answer);
+	j.tight = true;
 	json_obj(&j, NULL);
 	tree_put(t, &j, m, &opts);
 	json_obj_end(&j);

@@ -288,21 +288,35 @@ static void second(struct maker *m, int s, bool lose)
 	PUT(t + 951.01, 0, EV_WAIT, .wait = {WORKER1, m->poll_kernel, m->poll_user});
 }
 
+/* Who runs next, for how long and with which stacks is chance: a size that means something. */
+static uint32_t chance(uint32_t below)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((state >> 33) % below);
+}
+
 static void long_one(struct maker *m, unsigned long n)
 {
+	uint32_t stacks[] = {m->sync_user, m->lock_user, m->poll_user, m->cond_user, m->compute};
+	uint32_t on[4] = {1, 2, 3, 4};
 	double t = 0;
 
 	PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
 	for (uint32_t i = 1; i <= 64; i++)
 		PUT(0, 0, EV_THREAD, .thread = {i, 1, i > 4, 0, "thread"});
 	for (unsigned long i = 0; i < n / 2; i++) {
-		unsigned cpu = i & 3;
-		uint32_t prev = cpu + 1 + 4 * (uint32_t)(i / 4 % 16);
-		uint32_t next = cpu + 1 + 4 * (uint32_t)((i / 4 + 1) % 16);
+		unsigned cpu = chance(4);
+		uint32_t next = cpu + 1 + 4 * chance(16);
 
-		t += 0.001;
-		waking(m, t, cpu, next, prev, WAKE_TASK, 0, 0);
-		SWITCH(t + 0.0005, cpu, prev, next, STATE_INTERRUPTIBLE);
+		if (next == on[cpu])
+			next = cpu + 1 + 4 * ((next - cpu) / 4 % 15 + 1) % 64;
+		t += 0.0005 + chance(3000) * 0.000001;
+		waking(m, t, cpu, next, on[cpu], WAKE_TASK, 0, stacks[chance(5)]);
+		SWITCH(t + 0.0002 + chance(300) * 0.000001, cpu, on[cpu], next,
+		       STATE_INTERRUPTIBLE);
+		on[cpu] = next;
 	}
 	PUT(t + 1, 0, EV_MARK, .mark = {MARK_END});
 }

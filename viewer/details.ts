@@ -76,7 +76,7 @@ function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
 		add("Woken by", ...waker(page, act, i.waker));
 	if (i.evidence)
 		add("Known by", i.evidence);
-	parts.push(list, moves(act, i));
+	parts.push(list, moves(page, act, i));
 	if (i.stack.length)
 		parts.push(stack("stack", i.stack, i.kind === "waiting" ? "Where it waited"
 			: `Where it ran${i.sample_ts === null ? "" : `, at ${since(i.sample_ts)}`}`));
@@ -134,7 +134,7 @@ function waker(page: Page, act: DetailActions, w: Waker): (Node | string)[] {
 	}, t.comm), el("span", { class: "dim" }, ` ${t.tid}`)];
 }
 
-function moves(act: DetailActions, i: Interval): HTMLElement {
+function moves(page: Page, act: DetailActions, i: Interval): HTMLElement {
 	const go = (ts: number | null) => () => {
 		if (ts !== null)
 			act.focus.go(i.thread, ts);
@@ -146,7 +146,7 @@ function moves(act: DetailActions, i: Interval): HTMLElement {
 			onclick: go(i.next_ts) }, "After ›"),
 		el("button", { class: "button", title: "Zoom to it (Enter)",
 			onclick: () => act.view.show({ from: i.start, to: i.end }) }, "Zoom"),
-		el("button", { class: "button", title: "Back (Backspace)", onclick: () => history.back() }, "Back"));
+		el("button", { class: "button", title: "Back (Backspace)", onclick: () => page.state.back() }, "Back"));
 }
 
 export function stackText(frames: Frame[]): string {
@@ -198,7 +198,7 @@ function ofStall(page: Page, act: DetailActions, index: number): Node[] {
 		el("p", {}, capital(s.text) + "."),
 		list,
 		el("div", { class: "buttons" }, step(index - 1), step(index + 1),
-			el("button", { class: "button", onclick: () => history.back() }, "Back")),
+			el("button", { class: "button", onclick: () => page.state.back() }, "Back")),
 	];
 }
 

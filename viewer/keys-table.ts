@@ -75,7 +75,7 @@ export function keyTable({ page, view, focus, timeline, help }: Parts): Key[] {
 		{ keys: ["Enter"], shown: ["Enter"], words: "zoom to the interval, or to the selection", run: zoomIn },
 		{ keys: ["g"], shown: ["G"], words: "go to who ended this wait", run: () => focus.toWaker() },
 		{ keys: ["h"], shown: ["H"], words: "go to who held its lock", run: () => void focus.toHolder() },
-		{ keys: ["Backspace"], shown: ["Backspace"], words: "back", run: () => history.back() },
+		{ keys: ["Backspace"], shown: ["Backspace"], words: "back", run: () => page.state.back() },
 		{ keys: ["Escape"], shown: ["Esc"], words: "let go: of the interval, the selection, the threads",
 			run: escape },
 		{ keys: ["/"], shown: ["/"], words: "find a thread or a function",

@@ -132,3 +132,15 @@ export function showPage(): void {
 	byId("message").hidden = true;
 	byId("page").hidden = false;
 }
+
+const TOAST_MS = 6000;
+let toastTimer = 0;
+
+/** What went wrong while the page is in use: said once, without taking the page away. */
+export function toast(text: string): void {
+	const root = byId("toast");
+	root.textContent = text;
+	root.hidden = false;
+	clearTimeout(toastTimer);
+	toastTimer = setTimeout(() => (root.hidden = true), TOAST_MS);
+}

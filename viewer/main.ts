@@ -9,7 +9,7 @@ import { Focus } from "./focus";
 import { makeHelp } from "./help";
 import { attachKeys } from "./keys";
 import { keyTable } from "./keys-table";
-import { mountSplit, mountTabs, showMessage, showPage } from "./layout";
+import { mountSplit, mountTabs, showMessage, showPage, toast } from "./layout";
 import { mountLead, mountTop } from "./lead";
 import type { Info, Page, Range } from "./page";
 import { Store } from "./state";
@@ -17,10 +17,13 @@ import { Timeline } from "./timeline";
 import { makeCorner } from "./timeline-corner";
 import { View } from "./timeline-view";
 import { byId } from "./util";
+import { FileHost, hasCapture } from "./worker";
 
 const POLL_MS = 100;
 
 function findHost(): Host {
+	if (hasCapture())
+		return new FileHost();
 	const token = document.querySelector('meta[name="thaw-token"]')?.getAttribute("content");
 	return new HttpHost(token ?? "");
 }
@@ -66,7 +69,7 @@ function show(page: Page): void {
 		const { start, ns } = info.stalls[index];
 		pick({ from: start, to: start + ns }, index);
 	};
-	const failed = (error: Error) => say(error.message);
+	const failed = (error: Error) => toast(error.message);
 	showPage();
 	const timeline = new Timeline(byId("timeline"), makeCorner(page, view), page, view, focus, pickStall, failed);
 	const keys = keyTable({ page, view, focus, timeline, help: () => help() });

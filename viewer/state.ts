@@ -168,7 +168,7 @@ export class Store {
 			return;
 		if (how === "push") {
 			this.save();
-			history.pushState(null, "", writeState(next));
+			this.push(next);
 		} else {
 			clearTimeout(this.timer);
 			this.timer = setTimeout(() => this.save(), QUIET_MS);
@@ -179,7 +179,13 @@ export class Store {
 	/** Makes the back button lead here, whatever changes next. */
 	keep(): void {
 		this.save();
-		history.pushState(null, "", writeState(this.state));
+		this.push(this.state);
+	}
+
+	/** One step back, but never out of the page. */
+	back(): void {
+		if (depth() > 0)
+			history.back();
 	}
 
 	/** Calls fn after each change, with what was before; returns how to end that. */
@@ -197,12 +203,22 @@ export class Store {
 			fn(next, before);
 	}
 
+	private push(next: State): void {
+		history.pushState({ depth: depth() + 1 }, "", writeState(next));
+	}
+
 	private save(): void {
 		clearTimeout(this.timer);
 		const hash = writeState(this.state);
 		if (hash !== (location.hash || "#"))
-			history.replaceState(null, "", hash);
+			history.replaceState({ depth: depth() }, "", hash);
 	}
+}
+
+/* How many steps of this page lie behind. */
+function depth(): number {
+	const d = (history.state as { depth?: unknown } | null)?.depth;
+	return typeof d === "number" ? d : 0;
 }
 
 /** Whether two values of a field are the same: ranges and lists are compared by what they hold. */

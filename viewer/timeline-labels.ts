@@ -41,7 +41,8 @@ export class Labels {
 	) {}
 
 	update(visible: Row[], top: number): void {
-		const { threads, focus } = this.page.state.get();
+		const { threads, focus, stall } = this.page.state.get();
+		const culprit = stall === null ? null : this.page.info.stalls[stall]?.culprit;
 		const only = threads && new Set(threads);
 		while (this.slots.length < visible.length) {
 			const slot = { root: el("div", { class: "tl-label" }), key: "" };
@@ -62,6 +63,8 @@ export class Labels {
 			slot.root.style.height = `${row.h}px`;
 			slot.root.classList.toggle("current",
 				row.kind === "thread" && row.thread.index === focus?.thread);
+			slot.root.classList.toggle("culprit",
+				row.kind === "thread" && row.thread.index === culprit);
 		});
 	}
 

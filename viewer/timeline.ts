@@ -6,7 +6,7 @@
  */
 import { Latest } from "./ask";
 import type { Focus, Interval } from "./focus";
-import type { Page, Range } from "./page";
+import type { Page, Range, Thread } from "./page";
 import { ABSENT, className, color, onScheme } from "./palette";
 import { same } from "./state";
 import { AXIS_HEIGHT, drawAxis, stallAt, STRIP_HEIGHT } from "./timeline-axis";
@@ -112,6 +112,12 @@ export class Timeline {
 		const thread = at && this.page.thread(at.thread);
 		if (!at || !thread)
 			return;
+		this.scrollTo(thread);
+		this.view.reveal(at.ts);
+		this.redraw();
+	}
+
+	private scrollTo(thread: Thread): void {
 		if (this.rows.reveal(thread))
 			this.resize();
 		const row = this.rows.find(thread.index);
@@ -119,8 +125,6 @@ export class Timeline {
 			this.scroller.scrollTop = row.y - row.h;
 		else if (row && row.y + row.h > this.scroller.scrollTop + this.height)
 			this.scroller.scrollTop = row.y + 2 * row.h - this.height;
-		this.view.reveal(at.ts);
-		this.redraw();
 	}
 
 	focusCanvas(): void {
@@ -134,6 +138,10 @@ export class Timeline {
 				this.reveal();
 			if (!same("view", now, before))
 				this.hovered = null;
+			const culprit = now.stall === null ? null : this.page.info.stalls[now.stall]?.culprit;
+			const thread = typeof culprit === "number" ? this.page.thread(culprit) : undefined;
+			if (!same("stall", now, before) && thread)
+				this.scrollTo(thread);
 			this.redraw();
 		});
 		this.focus.subscribe(() => this.redraw());

@@ -168,7 +168,8 @@ function stack(id: string, frames: Frame[], title: string): HTMLElement {
 			class: f.inlined ? "inlined" : f.module === "[kernel]" ? "kernel" : null,
 			title: `${f.name}\n${f.module}${f.file ? `\n${f.file}:${f.line}` : ""}${f.inlined ? "\ninlined" : ""}`,
 		}, el("span", { class: "fn" }, f.name), el("span", { class: "dim" }, f.module)));
-	return el("section", { class: "stackbox" }, el("h3", {}, title, copy), list);
+	/* Who waited is what one looks for; who woke it may be opened. */
+	return el("details", { class: "stackbox", open: id === "stack" }, el("summary", {}, title), copy, list);
 }
 
 function ofStall(page: Page, act: DetailActions, index: number): Node[] {

@@ -118,6 +118,13 @@ export class Lanes {
 		return this.shares(at).map((s) => ({ cls: s.cls, share: s.share / FULL }));
 	}
 
+	/** The times between which a column lies. */
+	column(ts: number): { from: number; to: number } {
+		const n = Math.floor((ts - this.query.from) / this.perColumn);
+		const from = this.query.from + n * this.perColumn;
+		return { from: Math.round(from), to: Math.round(from + this.perColumn) };
+	}
+
 	/** The colours have changed. */
 	repaint(): void {
 		for (const lane of this.lanes)
@@ -195,6 +202,18 @@ export class Lanes {
 		}
 		this.context.putImageData(image, 0, row * height);
 	}
+}
+
+/** What is drawn in a column at a height above its bottom, 0..1. */
+export function classAt(shares: Share[], height: number): number {
+	const list = [...shares].sort((a, b) => stackOrder(a.cls) - stackOrder(b.cls));
+	let sum = 0;
+	for (const s of list) {
+		sum += s.share;
+		if (height <= sum)
+			return s.cls;
+	}
+	return list[list.length - 1].cls;
 }
 
 function fill(pixels: Uint32Array, stride: number, left: number, right: number, top: number,

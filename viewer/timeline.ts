@@ -13,6 +13,7 @@ import { AXIS_HEIGHT, drawAxis, stallAt, STRIP_HEIGHT } from "./timeline-axis";
 import { drawScene, LANE_PAD, type Colors, type Scene } from "./timeline-draw";
 import { attachPointer, attachWheel, type Gestures } from "./timeline-input";
 import { Labels } from "./timeline-labels";
+import { classAt } from "./timeline-lanes";
 import { CPU_HEIGHT, Rows, type Row } from "./timeline-rows";
 import { Source, type Wanted } from "./timeline-source";
 import { Tip } from "./timeline-tip";
@@ -21,6 +22,7 @@ import { byId, clock, duration, el, percent, since } from "./util";
 
 const AROUND = 12; /* lanes asked for above and below those in sight */
 const MUTEX = 11;
+const TRIES = 64;
 
 /* What `cpu_at` answers. */
 interface CpuInterval {
@@ -226,7 +228,7 @@ export class Timeline {
 		const ts = this.timeAt(x);
 		this.focusCanvas();
 		if (row?.kind === "thread") {
-			this.focus.go(row.thread.index, ts);
+			this.locate(row, x, y).then((at) => this.focus.go(row.thread.index, at), () => undefined);
 		} else if (row?.kind === "cpu") {
 			this.page.askJson<CpuInterval>("cpu_at", { cpu: row.cpu, ts }).then((i) => {
 				if (i.thread !== null)
@@ -253,10 +255,36 @@ export class Timeline {
 		const row = this.rowAt(y);
 		if (row?.kind !== "thread")
 			return;
-		this.page.askJson<Interval>("at", { thread: row.thread.index, ts: this.timeAt(x) }).then((i) => {
-			if (i.class !== ABSENT)
-				this.view.show({ from: i.start, to: i.end });
-		}, () => undefined);
+		this.locate(row, x, y)
+			.then((ts) => this.page.askJson<Interval>("at", { thread: row.thread.index, ts }))
+			.then((i) => {
+				if (i.class !== ABSENT)
+					this.view.show({ from: i.start, to: i.end });
+			}, () => undefined);
+	}
+
+	/*
+	 * The time that a place in a lane stands for. Where a column holds several intervals, who points
+	 * at red means something red: the first interval in it of the class that is drawn there.
+	 */
+	private async locate(row: Row & { kind: "thread" }, x: number, y: number): Promise<number> {
+		const exact = this.timeAt(x);
+		const thread = row.thread.index;
+		const lanes = this.threads.layers(thread, this.wanted().threads).pop();
+		const shares = lanes?.at(thread, exact);
+		if (!lanes || !shares || shares.length < 2)
+			return exact;
+		const inside = row.h - 2 * LANE_PAD;
+		const cls = classAt(shares, (row.y + row.h - LANE_PAD - this.scroller.scrollTop - y) / inside);
+		const column = lanes.column(exact);
+		let ts: number | null = Math.max(column.from, row.thread.start);
+		for (let tries = 0; tries < TRIES && ts !== null && ts < column.to; tries++) {
+			const i: Interval = await this.page.askJson<Interval>("at", { thread, ts });
+			if (i.class === cls)
+				return Math.max(ts, (Math.max(i.start, column.from) + Math.min(i.end, column.to)) / 2);
+			ts = i.next_ts;
+		}
+		return exact;
 	}
 
 	private askHover(): void {

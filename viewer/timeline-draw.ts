@@ -48,6 +48,8 @@ export function drawScene(g: CanvasRenderingContext2D, s: Scene): void {
 	g.fillStyle = s.colors.bg;
 	g.fillRect(0, 0, s.width, s.height);
 	drawGround(g, s);
+	s.threads.source.prepare(s.threads.wanted);
+	s.cpus.source.prepare(s.cpus.wanted);
 	g.setTransform(1, 0, 0, 1, 0, 0);
 	g.imageSmoothingEnabled = false;
 	for (const row of s.visible)

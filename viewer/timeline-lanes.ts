@@ -57,14 +57,32 @@ export class Lanes {
 		this.words = new Uint32Array(answer, 0, answer.byteLength >> 2);
 		query.ids.forEach((id, row) => this.rows.set(id, row));
 		this.index();
-		this.picture = document.createElement("canvas");
-		this.picture.width = query.columns;
-		this.picture.height = Math.max(1, height * this.lanes.length);
+		this.picture = takeCanvas(query.columns, Math.max(1, height * this.lanes.length));
 		this.context = this.picture.getContext("2d")!;
+	}
+
+	/** It will not be drawn again. */
+	release(): void {
+		spare.push(this.picture);
 	}
 
 	has(id: number): boolean {
 		return this.rows.has(id);
+	}
+
+	/** Paints lanes that are about to be drawn. */
+	prepare(ids: number[]): void {
+		let first = Infinity;
+		let last = -1;
+		for (const id of ids) {
+			const row = this.rows.get(id);
+			if (row === undefined || this.lanes[row].painted)
+				continue;
+			first = Math.min(first, row);
+			last = Math.max(last, row);
+		}
+		if (last >= first)
+			this.paint(first, last - first + 1);
 	}
 
 	/** Draws what lies between two times of a lane into a rectangle of the target. */
@@ -73,7 +91,6 @@ export class Lanes {
 		const row = this.rows.get(id);
 		if (row === undefined)
 			return;
-		this.paint(row);
 		const { query, perColumn } = this;
 		const perPixel = (view.to - view.from) / width;
 		const left = (query.from - view.from) / perPixel;
@@ -173,15 +190,26 @@ export class Lanes {
 		}
 	}
 
-	private paint(row: number): void {
-		const lane = this.lanes[row];
-		if (lane.painted)
-			return;
-		lane.painted = true;
+	/*
+	 * Paints rows that lie together, and writes them into the picture at once: each writing after a
+	 * drawing makes the browser copy the whole of it.
+	 */
+	private paint(first: number, rows: number): void {
+		const { height } = this;
 		const { columns } = this.query;
+		const image = takeImage(columns, rows * height);
+		for (let row = 0; row < rows; row++) {
+			const start = row * height * columns;
+			const pixels = new Uint32Array(image.data.buffer, start * 4, height * columns);
+			this.paintLane(this.lanes[first + row], pixels);
+		}
+		this.context.putImageData(image, 0, first * height);
+	}
+
+	private paintLane(lane: Lane, pixels: Uint32Array): void {
 		const { words, height } = this;
-		const image = this.context.createImageData(columns, height);
-		const pixels = new Uint32Array(image.data.buffer);
+		const { columns } = this.query;
+		lane.painted = true;
 		for (let i = 0; i < lane.runs.length; i++) {
 			const at = lane.runs[i];
 			const first = words[at];
@@ -200,8 +228,28 @@ export class Lanes {
 				bottom = top;
 			}
 		}
-		this.context.putImageData(image, 0, row * height);
 	}
+}
+
+/* Answers come many times a second while one zooms: what they are painted with is used again. */
+const spare: HTMLCanvasElement[] = [];
+let scratch: ImageData | null = null;
+
+function takeCanvas(width: number, height: number): HTMLCanvasElement {
+	const canvas = spare.pop() ?? document.createElement("canvas");
+	if (canvas.width < width)
+		canvas.width = width;
+	if (canvas.height < height)
+		canvas.height = height;
+	return canvas;
+}
+
+function takeImage(width: number, height: number): ImageData {
+	if (!scratch || scratch.width !== width || scratch.height !== height)
+		scratch = new ImageData(width, height);
+	else
+		scratch.data.fill(0);
+	return scratch;
 }
 
 /** What is drawn in a column at a height above its bottom, 0..1. */

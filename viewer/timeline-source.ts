@@ -77,6 +77,12 @@ export class Source {
 			.sort((a, b) => b.perColumn - a.perColumn);
 	}
 
+	/** To be called before lanes are drawn. */
+	prepare(wanted: Wanted): void {
+		for (const a of this.answers)
+			a.prepare(wanted.ids);
+	}
+
 	repaint(): void {
 		for (const a of this.answers)
 			a.repaint();
@@ -119,7 +125,7 @@ export class Source {
 			const span = (a: Lanes) => a.query.to - a.query.from;
 			const longest = list.reduce((a, b) => (span(b) > span(a) ? b : a));
 			const drop = list[KEEP] === longest ? KEEP - 1 : KEEP;
-			list.splice(drop, 1);
+			list.splice(drop, 1)[0].release();
 		}
 		this.answers = list;
 	}

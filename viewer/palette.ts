@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One colour for each thing that a thread can do, the same in every part of the page. The families
- * keep apart for all common kinds of colour blindness, by lightness where hue is not enough:
+ * One colour for each thing that a thread can do, the same in every part of the page. Those that
+ * are met most keep apart for all kinds of colour blindness, by lightness where hue is not enough:
  * running is green, wanting a CPU is yellow, locks are warm, things that threads do together are
  * purple, storage is dark blue, talking to others light blue, and waits that nobody suffers from
  * (timers, no work) are pale. Colour is never the only sign: lanes carry labels, and tooltips words.
@@ -33,29 +33,29 @@ const PAINTS: Paint[] = [
 	{ cls: RUN_QUEUE, light: "#f2c53d", dark: "#dcb341" },
 	{ cls: THROTTLED, light: "#b98900", dark: "#a67f14" },
 	{ cls: 11, light: "#d6440c", dark: "#e2571f" } /* mutex */,
-	{ cls: 12, light: "#e4703b", dark: "#ec7f4c" } /* rwlock */,
-	{ cls: 10, light: "#a22c12", dark: "#b73d22" } /* kernel lock */,
-	{ cls: 13, light: "#ea8a5e", dark: "#f0966c" } /* semaphore */,
+	{ cls: 12, light: "#bd1e55", dark: "#c02a60" } /* rwlock */,
+	{ cls: 10, light: "#8c1d12", dark: "#a93122" } /* kernel lock */,
+	{ cls: 13, light: "#ef9166", dark: "#f7a37d" } /* semaphore */,
 	{ cls: 25, light: "#bf5a2a", dark: "#cc6a3a" } /* file lock */,
-	{ cls: 17, light: "#efa583", dark: "#e59c7c" } /* futex */,
-	{ cls: 14, light: "#b65c97", dark: "#c56da6" } /* condvar */,
-	{ cls: 16, light: "#8f3f78", dark: "#a5558f" } /* barrier */,
-	{ cls: 15, light: "#dcb0cd", dark: "#7c5a70" } /* join */,
+	{ cls: 17, light: "#f3b597", dark: "#efb296" } /* futex */,
+	{ cls: 14, light: "#de98c4", dark: "#eaa0ce" } /* condvar */,
+	{ cls: 16, light: "#9c4583", dark: "#b660a0" } /* barrier */,
+	{ cls: 15, light: "#dcb0cd", dark: "#6f4f65" } /* join */,
 	{ cls: 2, light: "#0a62ad", dark: "#2a80cf" } /* disk */,
 	{ cls: 18, light: "#38449c", dark: "#5563c4" } /* page fault */,
-	{ cls: 29, light: "#5b4bb5", dark: "#7768d4" } /* memory */,
+	{ cls: 29, light: "#7565d6", dark: "#8c7df0" } /* memory */,
 	{ cls: 19, light: "#46a7df", dark: "#54b4ea" } /* network */,
 	{ cls: 21, light: "#67bccb", dark: "#5fb3c2" } /* pipe */,
 	{ cls: 26, light: "#4f9db3", dark: "#4f9db3" } /* ipc */,
-	{ cls: 20, light: "#a5d3ee", dark: "#42657d" } /* poll */,
+	{ cls: 20, light: "#8cc6ec", dark: "#4c7c9b" } /* poll */,
 	{ cls: 24, light: "#8db4c0", dark: "#587984" } /* terminal */,
 	{ cls: 22, light: "#b5a8d8", dark: "#6b6090" } /* child */,
 	{ cls: 23, light: "#c9c2e2", dark: "#565070" } /* signal */,
-	{ cls: 30, light: "#85799f", dark: "#8f83aa" } /* the kernel */,
+	{ cls: 30, light: "#6a5f8c", dark: "#9388ae" } /* the kernel */,
 	{ cls: 4, light: "#6c727b", dark: "#7d848e" } /* stopped */,
 	{ cls: 5, light: "#566273", dark: "#68778b" } /* debugger */,
 	{ cls: 9, light: "#a9bcc9", dark: "#4d606d" } /* frozen */,
-	{ cls: 0, light: "#8b919b", dark: "#717781" } /* not known */,
+	{ cls: 0, light: "#5d636c", dark: "#6d747e" } /* not known */,
 	{ cls: 8, light: "#c6ccd4", dark: "#3c434d", pale: true } /* ended */,
 	{ cls: 7, light: "#dce1e7", dark: "#2d333c", pale: true } /* parked */,
 	{ cls: 1, light: "#d3d9e1", dark: "#353c48", pale: true } /* a timer */,

@@ -125,10 +125,11 @@ $(O)/obj/trial/kernel.o: $(B)/gen/kernel_ring.skel.h
 # The page: its code and styles bundled, put into one document, and that into thaw. WASM is the
 # engine inside of exported pages.
 WASM ?=
-$(B)/page/page.js: viewer $(wildcard viewer/*.ts) | packages
+$(B)/page/page.js: viewer $(wildcard viewer/*.ts) src/view/frames.def src/model/lock.def \
+		src/wire/unseen.def | packages
 	$(call say,PAGE,$@)
 	$(Q)mkdir -p $(@D) && esbuild viewer/main.ts --bundle --minify --format=iife --target=es2020 \
-		--log-level=warning --outfile=$@
+		--loader:.def=text --log-level=warning --outfile=$@
 $(B)/page/page.css: viewer viewer/style.css $(wildcard viewer/*.css) | packages
 	$(call say,PAGE,$@)
 	$(Q)mkdir -p $(@D) && cat viewer/style.css $(filter-out viewer/style.css,$(wildcard viewer/*.css)) | \

@@ -5,6 +5,7 @@
  */
 import { Asker, HttpHost, type Host } from "./ask";
 import { mountDetails } from "./details";
+import { mountFind } from "./find";
 import { Focus } from "./focus";
 import { makeHelp } from "./help";
 import { attachKeys } from "./keys";
@@ -12,6 +13,7 @@ import { keyTable } from "./keys-table";
 import { mountSplit, mountTabs, showMessage, showPage, toast } from "./layout";
 import { mountLead, mountTop } from "./lead";
 import type { Info, Page, Range } from "./page";
+import { mountPrint } from "./print";
 import { Store } from "./state";
 import { Timeline } from "./timeline";
 import { makeCorner } from "./timeline-corner";
@@ -76,10 +78,12 @@ function show(page: Page): void {
 	const help = makeHelp(keys);
 	attachKeys(keys);
 	mountTop(byId("top"), page, help);
+	mountFind(byId("find"), page);
 	mountLead(byId("lead"), page, { pickStall, pickRange });
 	mountDetails(byId("details"), page, { focus, view, pickStall, say });
 	mountTabs(byId("tabs"), page);
 	mountSplit(byId("split"));
+	mountPrint(byId("page"), page);
 	document.title = `thaw: ${info.capture.command.join(" ") || info.capture.host}`;
 }
 

@@ -28,6 +28,7 @@ export interface Reason {
 	name: string; /* the key in JSON */
 	label: string; /* fits a table's column */
 	words: string; /* "it waited WORDS" */
+	idle: boolean; /* nobody suffers: there was no work */
 }
 
 export interface Thread {

@@ -14,6 +14,7 @@ export interface Flame {
 	kind: "cpu" | "wait" | "both";
 	invert: boolean;
 	by: "" | "thread";
+	idle: boolean; /* with waiting for work */
 	zoom: string; /* names from the root on, as flame.ts joins them; "" is the root */
 	search: string;
 }
@@ -62,7 +63,7 @@ function text(value = ""): Field<string> {
 	return { value, write: (s) => s, read: (s) => s };
 }
 
-const FLAME: Flame = { kind: "cpu", invert: false, by: "", zoom: "", search: "" };
+const FLAME: Flame = { kind: "cpu", invert: false, by: "", idle: false, zoom: "", search: "" };
 
 const FIELDS: { [K in keyof State]: Field<State[K]> } = {
 	view: range,
@@ -88,17 +89,18 @@ const FIELDS: { [K in keyof State]: Field<State[K]> } = {
 	flame: {
 		value: FLAME,
 		write: (f) =>
-			[f.kind, f.invert ? "1" : "", f.by, f.zoom, f.search]
+			[f.kind, f.invert ? "1" : "", f.by, f.zoom, f.search, f.idle ? "1" : ""]
 				.map(encodeURIComponent)
 				.join(","),
 		read(s) {
-			const [kind, invert, by, zoom, search] = s.split(",").map(decode);
+			const [kind, invert, by, zoom, search, idle] = s.split(",").map(decode);
 			if (kind !== "cpu" && kind !== "wait" && kind !== "both")
 				return undefined;
 			return {
 				kind,
 				invert: invert === "1",
 				by: by === "thread" ? by : "",
+				idle: idle === "1",
 				zoom: zoom || "",
 				search: search || "",
 			};

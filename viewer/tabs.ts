@@ -4,7 +4,14 @@
  * shown and stays; while it is hidden its root has the attribute `hidden`, and what it would draw
  * may wait for `shown`.
  */
+import { mountChart } from "./chart";
+import { mountFlame } from "./flame";
+import { mountFunctions } from "./functions";
+import { mountHeatmap } from "./heatmap";
+import { mountLocks } from "./locks";
 import type { Page } from "./page";
+import { mountThreads } from "./threads";
+import { mountWaits } from "./waits";
 
 export interface Tab {
 	id: string; /* in the address */
@@ -12,4 +19,12 @@ export interface Tab {
 	mount(root: HTMLElement, page: Page): void;
 }
 
-export const TABS: Tab[] = [];
+export const TABS: Tab[] = [
+	{ id: "flame", title: "Flame graph", mount: mountFlame },
+	{ id: "functions", title: "Functions", mount: mountFunctions },
+	{ id: "waits", title: "Waits", mount: mountWaits },
+	{ id: "locks", title: "Locks", mount: mountLocks },
+	{ id: "threads", title: "Threads", mount: mountThreads },
+	{ id: "heatmap", title: "Heatmap", mount: mountHeatmap },
+	{ id: "chart", title: "Chart", mount: mountChart },
+];

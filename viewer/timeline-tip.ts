@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tooltip of the timeline. It hangs below the lane, not at the pointer's tip, so that it moves
- * in one direction only; it changes its words in place, and it never covers the lane it is about.
+ * The tooltip of the timeline and the tabs. It hangs below the lane, not at the pointer's tip, so
+ * that it moves in one direction only; it changes its words in place, and it never covers the lane
+ * that it is about.
  */
-import { clamp, el } from "./util";
+import { byId, clamp, el } from "./util";
 
 const OFFSET = 14;
 
@@ -34,4 +35,11 @@ export class Tip {
 	hide(): void {
 		this.root.hidden = true;
 	}
+}
+
+let shared: Tip | null = null;
+
+/** One for all parts of the page: the pointer is in one place. */
+export function pageTip(): Tip {
+	return (shared ??= new Tip(byId("overlay")));
 }

@@ -16,9 +16,9 @@ import { Labels } from "./timeline-labels";
 import { classAt } from "./timeline-lanes";
 import { CPU_HEIGHT, Rows, type Row } from "./timeline-rows";
 import { Source, type Wanted } from "./timeline-source";
-import { Tip } from "./timeline-tip";
+import { pageTip, type Tip } from "./timeline-tip";
 import type { View } from "./timeline-view";
-import { byId, clock, duration, el, percent, since } from "./util";
+import { clock, duration, el, percent, since } from "./util";
 
 const AROUND = 12; /* lanes asked for above and below those in sight */
 const MUTEX = 11;
@@ -71,7 +71,7 @@ export class Timeline {
 		failed: (error: Error) => void,
 	) {
 		this.rows = new Rows(page.info);
-		this.tip = new Tip(byId("overlay"));
+		this.tip = pageTip();
 		this.threads = new Source(page, "lanes", () => this.redraw(), failed);
 		this.cpus = new Source(page, "cpus", () => this.redraw(), failed);
 		this.labels = new Labels(this.labelBox, page, this.rows, {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/*
+ * On paper the page has no controls, and so it must say itself what it is about: this puts a head
+ * with the recording, the range and the threads in front of it, for the time of printing.
+ */
+import type { Page } from "./page";
+import { scopeWords, threadWords } from "./panel";
+import { scope } from "./state";
+import { clock, date, duration, el } from "./util";
+
+export function mountPrint(root: HTMLElement, page: Page): void {
+	const { info } = page;
+	const scopeLine = el("p");
+	const head = el("header", { class: "print-head" },
+		el("h1", {}, info.capture.command.join(" ") || info.capture.path),
+		el("p", {}, `Recorded by thaw on ${info.capture.host} (Linux ${info.capture.kernel}, ` +
+			`${info.capture.cpus} CPUs), ${date(info)} ${clock(info, 0, 0)}, ` +
+			`${duration(info.duration_ns)}, ${info.capture.engine} engine.`),
+		scopeLine);
+	root.prepend(head);
+	addEventListener("beforeprint", () => {
+		const state = page.state.get();
+		scopeLine.textContent = "Below: " + scopeWords(page, scope(state, info.duration_ns),
+			threadWords(page, state.threads)) + ".";
+	});
+}

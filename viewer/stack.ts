@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Stacks for people: short (which functions tell something, as view/frames.c picks them), long (a
+ * list with files and lines), and as text to copy. Frames come leaf first, as in JSON.
+ */
+import FRAMES from "../src/view/frames.def";
+import type { Frame } from "./page";
+import { copyText, el } from "./util";
+
+const KERNEL = /^\[/;
+
+function patterns(row: string): (name: string) => boolean {
+	const whole = new Set<string>();
+	const starts: string[] = [];
+	for (const m of FRAMES.matchAll(new RegExp(`^${row}\\("([^"]+)"\\)`, "gm"))) {
+		const pattern = m[1]!;
+		if (pattern.endsWith("*"))
+			starts.push(pattern.slice(0, -1));
+		else
+			whole.add(pattern);
+	}
+	return (name) => whole.has(name) || starts.some((s) => name.startsWith(s));
+}
+
+const isPlain = patterns("PLAIN");
+const isIdle = patterns("IDLE");
+
+export function isKernel(frame: Frame): boolean {
+	return KERNEL.test(frame.module);
+}
+
+/* The frames that tell something, root first; of the kernel only the outermost under user code. */
+export function telling(frames: readonly Frame[]): Frame[] {
+	const user = frames.some((f) => !isKernel(f));
+	let kernel = frames.filter((f) => isKernel(f) && !isPlain(f.name) && !(user && isIdle(f.name)));
+	if (user)
+		kernel = kernel.slice(-1);
+	const picked = [...kernel, ...frames.filter((f) => !isKernel(f) && !isPlain(f.name))];
+	if (!picked.length)
+		return frames.slice(0, 1);
+	return picked.reverse();
+}
+
+/* "worker_main > serve > commit", the last `most` of it. */
+export function pathWords(frames: readonly Frame[], most = 6): string {
+	const names = telling(frames).map((f) => f.name);
+	const cut = names.length > most;
+	return (cut ? "… > " : "") + (cut ? names.slice(-most) : names).join(" > ");
+}
+
+function place(frame: Frame): string {
+	if (!frame.file)
+		return "";
+	const file = frame.file.replace(/^.*\//, "");
+	return frame.line ? `${file}:${frame.line}` : file;
+}
+
+function origin(f: Frame): string {
+	const file = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
+	return [f.module, file].filter(Boolean).join("  ");
+}
+
+export function stackText(frames: readonly Frame[]): string {
+	return frames.map((f) => `${f.name}${f.inlined ? " (inlined)" : ""}  ${origin(f)}`.trimEnd() + "\n")
+		.join("");
+}
+
+export function copyButton(text: () => string, what = "Copy"): HTMLButtonElement {
+	const button: HTMLButtonElement = el("button", { class: "button", onclick: () => {
+		void copyText(text()).then((done) => {
+			button.textContent = done ? "Copied" : "Not allowed";
+			setTimeout(() => (button.textContent = what), 1500);
+		});
+	} }, what);
+	return button;
+}
+
+/* The whole stack, leaf first; what is on every stack is dim. */
+export function stackBox(title: string, frames: readonly Frame[]): HTMLElement {
+	const copy = copyButton(() => stackText(frames));
+	copy.className = "link small";
+	const list = el("ol", { class: "stack" });
+	for (const f of frames) {
+		const kinds = [isKernel(f) && "kernel", f.inlined && "inlined", isPlain(f.name) && "plain"];
+		list.append(el("li", {
+			class: kinds.filter(Boolean).join(" ") || null,
+			title: [f.name, origin(f), f.inlined ? "inlined" : ""].filter(Boolean).join("\n"),
+		}, el("span", { class: "fn" }, f.name || "?"), el("span", { class: "dim" }, place(f) || f.module)));
+	}
+	return el("section", { class: "stackbox" },
+		el("h3", {}, title, frames.length ? copy : null),
+		frames.length ? list : el("p", { class: "dim" }, "No stack was recorded."));
+}

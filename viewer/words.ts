@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sentences about what the engine found, in the words of the text report (view/words.c), and about
+ * what there is not: a table without rows says why.
+ */
+import LOCK_KINDS from "../src/model/lock.def";
+import UNSEEN from "../src/wire/unseen.def";
+import type { Page } from "./page";
+import type { State } from "./state";
+import type { Who } from "./summary";
+
+function table(text: string, row: RegExp): Map<string, string> {
+	return new Map([...text.matchAll(row)].map((m) => [m[1]!, m[2]!]));
+}
+
+const KINDS = table(LOCK_KINDS, /^LOCK_KIND\(\d+, \w+, "([^"]+)", "([^"]+)"/gm);
+const SIGNALS = new Set([...LOCK_KINDS.matchAll(/^LOCK_KIND\(\d+, \w+, "([^"]+)", "[^"]+", SIGNAL/gm)]
+	.map((m) => m[1]));
+const UNSEEN_WORDS = table(UNSEEN, /^UNSEEN\(\d+, \w+, "([^"]+)",\s*"([^"]+)"/gm);
+
+/* "kernel mutex" for "kernel_mutex" */
+export function lockKind(kind: string): string {
+	return KINDS.get(kind) ?? kind;
+}
+
+/* Waits for something to happen, which nobody holds. */
+export function isSignal(kind: string): boolean {
+	return SIGNALS.has(kind);
+}
+
+/* "commit_lock", "the mutex at 0x1234", "a kernel mutex in pipe_write" */
+export function lockWords(lock: { kind: string; name: string; named: boolean }): string {
+	const words = lockKind(lock.kind);
+	if (lock.named && !isSignal(lock.kind) && !/^(kernel|spin)/.test(words))
+		return lock.name;
+	return lock.name.startsWith(words) ? `a ${lock.name}` : `the ${words} ${lock.name}`;
+}
+
+export function whoWords(who: Who | null | undefined): string {
+	return who ? `${who.comm} (${who.tid})` : "not known";
+}
+
+/* "running", "waiting for the disk", "" */
+export function doingWords(page: Page, doing: string | null, reason: string | null): string {
+	if (doing === "running")
+		return "running";
+	const why = page.info.reasons.find((r) => r.name === reason)?.words ?? "";
+	if (doing === "runnable" && reason !== "throttled")
+		return "waiting for a CPU";
+	if (!why)
+		return doing === "waiting" ? "waiting" : "";
+	if (why.startsWith("because "))
+		return `held up ${why}`;
+	return /^(for|on) /.test(why) ? `waiting ${why}` : why;
+}
+
+export function unseen(page: Page, what: string): boolean {
+	return page.info.capture.unseen.includes(what);
+}
+
+/* "the ctimer engine does not see ...", or "" if it does. */
+export function unseenWords(page: Page, what: string): string {
+	if (!unseen(page, what))
+		return "";
+	return `The ${page.info.capture.engine} engine does not see ` +
+		`${UNSEEN_WORDS.get(what) ?? what}.`;
+}
+
+function where(state: State): string {
+	return (state.sel ? "in this range" : "in this recording") +
+		(state.threads ? (state.threads.length === 1 ? ", in this thread" : ", in these threads") : "");
+}
+
+/* Why a view of samples or waits has nothing to show. */
+export function nothingWords(page: Page, state: State, kind: "cpu" | "wait" | "both"): string {
+	if (kind === "cpu")
+		return `No sample was taken ${where(state)}: none of its threads was running when ` +
+			"thaw looked.";
+	const blind = unseenWords(page, "switches");
+	if (blind)
+		return `${blind} Look at what ran instead, under On CPU.`;
+	return kind === "wait" ? `Nobody waited ${where(state)}.`
+		: `Nobody ran or waited ${where(state)}.`;
+}
+
+export function noLocksWords(page: Page, state: State): string {
+	return unseenWords(page, "locks") || `Nobody waited for a lock ${where(state)}.`;
+}

@@ -6,7 +6,7 @@
 import { Latest } from "./ask";
 import type { Page } from "./page";
 import { scope } from "./state";
-import { count, el } from "./util";
+import { count, el, plural } from "./util";
 
 interface Found {
 	threads: { index: number; pid: number; tid: number; comm: string }[];
@@ -84,10 +84,13 @@ export function mountFind(root: HTMLElement, page: Page): void {
 		go = [];
 		const rows = found.threads.map((t) => option("thread", t.comm, `${t.tid}`,
 			() => goThread(t.index)));
-		for (const f of found.functions)
+		/* What begins with the text was more likely meant than what only has it in it. */
+		const text = field.value.trim().toLowerCase();
+		const first = (f: { name: string }) => (f.name.toLowerCase().startsWith(text) ? 0 : 1);
+		for (const f of found.functions.sort((a, b) => first(a) - first(b)))
 			rows.push(option("function", f.name,
 				[f.kernel ? "kernel" : f.module,
-				 f.samples ? `${count(f.samples)} samples` : "no samples"].join(", "),
+				 f.samples ? plural(f.samples, "sample") : "no samples"].join(", "),
 				() => page.state.set({ tab: "functions", func: `${f.module}!${f.name}` }, "push")));
 		list.replaceChildren(...rows);
 		const left = found.threads_total + found.functions_total - rows.length;

@@ -18,7 +18,7 @@ import { choice, idleToggle, kindArgs, makePanel, scopeArgs, toggle } from "./pa
 import { copyButton } from "./stack";
 import { same, type Flame, type State } from "./state";
 import { pageTip } from "./timeline-tip";
-import { count, duration, el, percent } from "./util";
+import { count, duration, el, percent, plural } from "./util";
 import { nothingWords } from "./words";
 
 const LEGEND = 5;
@@ -141,7 +141,7 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 	}
 
 	function amount(value: number): string {
-		return tree?.unit === "ns" ? duration(value) : `${count(value)} samples`;
+		return tree?.unit === "ns" ? duration(value) : plural(value, "sample");
 	}
 
 	function stackOf(node: number): string {

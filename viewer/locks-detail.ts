@@ -9,9 +9,9 @@ import { makeLockLanes, type LockLine } from "./locks-lane";
 import type { Page, Range } from "./page";
 import { same, scope, type State } from "./state";
 import { stackBox } from "./stack";
-import { focusOn, type Lock, type LockHolder, type Summary } from "./summary";
+import { focusOn, type Lock, type LockHolder } from "./summary";
 import { count, duration, el, percent, plural } from "./util";
-import { isSignal, lockKind } from "./words";
+import { isSignal, isSpin, lockKind } from "./words";
 
 const TOP = 4;
 const MATRIX = 8;
@@ -138,10 +138,10 @@ function people(lock: Lock): HTMLElement {
 }
 
 export interface LockDetail {
-	show(lock: Lock, all: Summary): void;
+	show(lock: Lock): void;
 }
 
-export function mountLockDetail(root: HTMLElement, page: Page): LockDetail {
+export function mountLockDetail(root: HTMLElement, page: Page, close: () => void): LockDetail {
 	let lock: Lock | null = null;
 	const lanes = makeLockLanes(page);
 	const grid = el("div", { class: "matrix-place" });
@@ -174,12 +174,15 @@ export function mountLockDetail(root: HTMLElement, page: Page): LockDetail {
 			body.replaceChildren(
 				el("h2", {}, next.name, el("span", { class: "dim" }, `  ${identity(next)}`),
 					el("button", { class: "link close", "aria-label": "Close this lock",
-						onclick: () => page.state.set({ lock: null }, "push") }, "✕")),
+						onclick: close }, "✕")),
 				el("p", {}, `${sums(next)} `, next.max_tid === null ? null : go),
 				lanes.root,
-				el("div", { class: "lock-parts" }, el("div", {}, histogram(next), grid), people(next)));
-			if (next.id === null) {
-				lanes.say("This lock is inferred from stacks: when it was held is not known.");
+				grid,
+				el("div", { class: "lock-parts" }, histogram(next), people(next)));
+			const words = next.id === null ? "It is inferred from stacks: when it was held is not known."
+				: isSpin(next.kind) ? "Who waits for it spins, and counts as running: no lanes." : "";
+			if (words) {
+				lanes.say(words);
 				grid.replaceChildren();
 				return;
 			}

@@ -7,7 +7,7 @@ import { mountLockDetail } from "./locks-detail";
 import type { Page } from "./page";
 import { makePanel, toggle } from "./panel";
 import { same } from "./state";
-import { askSummary, type Blame, type Lock, type Summary } from "./summary";
+import { askSummary, summaryWho, type Blame, type Lock, type Summary } from "./summary";
 import { barCell, makeTable } from "./table";
 import { count, duration, el, percent, plural } from "./util";
 import { doingWords, isSignal, lockKind, lockWords, noLocksWords, whoWords } from "./words";
@@ -50,17 +50,22 @@ function worthTelling(rows: readonly Blame[]): Blame[] {
 	});
 }
 
+function keyOf(lock: Lock): string {
+	return lock.id === null ? `inferred ${lock.name}` : String(lock.id);
+}
+
 export function mountLocks(root: HTMLElement, page: Page): void {
 	let answer: Summary | null = null;
 	let withSignals = false;
 	let most = 1;
+	let inferred: string | null = null;
 
 	const holder = (l: Lock) => l.holders.find((h) => h.comm !== null)?.comm ??
 		(isSignal(l.kind) ? "" : "not known");
 	const table = makeTable<Lock>({
 		label: "Locks",
 		sort: "total",
-		key: (l) => String(l.id),
+		key: keyOf,
 		columns: [
 			{ id: "name", head: "Lock", wide: true, value: (l) => l.name,
 			  cell: (l) => el("span", { class: "func", title: `${lockKind(l.kind)} ${l.name}` }, l.name) },
@@ -78,9 +83,16 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 			{ id: "waiters", head: "Waiters", number: true, optional: true, value: (l) => l.waiters_total },
 			{ id: "kind", head: "Kind", optional: true, value: (l) => lockKind(l.kind),
 			  cell: (l) => lockKind(l.kind) + (l.inferred ? ", inferred" : "") },
-			{ id: "holder", head: "Mostly held by", value: holder },
+			{ id: "holder", head: "Mostly held by", optional: true, value: holder },
 		],
-		pick: (l) => page.state.set({ lock: l.id }, "push"),
+		pick(l) {
+			/* What is inferred has no number that a link could hold. */
+			inferred = l.id === null ? keyOf(l) : null;
+			if (l.id === null && page.state.get().lock === null)
+				show();
+			else
+				page.state.set({ lock: l.id }, "push");
+		},
 	});
 	const signals = toggle("With signals", "Show also condition variables, semaphores and such, " +
 		"which nobody holds", () => {
@@ -90,7 +102,11 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 	const blame = el("section", { class: "blame", "aria-label": "Who kept others waiting" });
 	const note = el("p", { class: "note" });
 	const side = el("section", { class: "side wide", "aria-label": "The chosen lock" });
-	const detail = mountLockDetail(side, page);
+	const detail = mountLockDetail(side, page, () => {
+		inferred = null;
+		page.state.set({ lock: null }, "push");
+		show();
+	});
 	const main = el("div", { class: "main" }, table.root, note, blame);
 	const split = el("div", { class: "split" }, main, side);
 
@@ -114,7 +130,7 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 		const held = answer.locks.filter((l) => !isSignal(l.kind));
 		const rest = answer.locks.filter((l) => isSignal(l.kind));
 		const id = page.state.get().lock;
-		const chosen = answer.locks.find((l) => l.id === id);
+		const chosen = answer.locks.find((l) => (id === null ? keyOf(l) === inferred : l.id === id));
 		const rows = withSignals || (chosen && isSignal(chosen.kind)) ? answer.locks : held;
 		if (!answer.locks.length) {
 			panel.say(noLocksWords(page, page.state.get()));
@@ -122,10 +138,10 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 		}
 		most = Math.max(1, ...rows.map((l) => l.total_wait_ns));
 		table.rows(rows);
-		table.picked(chosen ? String(id) : null);
+		table.picked(chosen ? keyOf(chosen) : null);
 		side.hidden = !chosen;
 		if (chosen)
-			detail.show(chosen, answer);
+			detail.show(chosen);
 		const ns = rest.reduce((sum, l) => sum + l.total_wait_ns, 0);
 		note.textContent = [
 			rows.length ? "" : "Nobody waited for a lock here.",
@@ -141,6 +157,7 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 	}
 
 	const panel = makePanel<Summary>(root, page, {
+		who: (state) => summaryWho(page, state),
 		ask: (state) => askSummary(page, state),
 		show(s) {
 			answer = s;

@@ -3,9 +3,9 @@
  * The report of a range, as `thaw report --json` has it: its shape, and the last few answers, since
  * several tabs want the same one.
  */
-import { scopeArgs } from "./panel";
 import type { Frame, Page, Thread } from "./page";
-import type { State } from "./state";
+import { threadWords } from "./panel";
+import { scope, type State } from "./state";
 
 export interface Who {
 	pid: number;
@@ -58,7 +58,7 @@ export interface LockHolder {
 }
 
 export interface Lock {
-	id: number;
+	id: number | null; /* null: inferred from stacks */
 	kind: string;
 	name: string;
 	address: string | null;
@@ -106,11 +106,34 @@ export interface Summary {
 	blamed: { waited_ns: number; charged_ns: number; unknown_ns: number };
 }
 
+/*
+ * A report is of all threads, of one, or of all with one name; other choices get that of all, and
+ * summaryWho says so.
+ */
+function threadSpec(page: Page, threads: readonly number[] | null): string | null {
+	const chosen = (threads ?? []).map((i) => page.thread(i)).filter((t): t is Thread => !!t);
+	const first = chosen[0];
+	if (!first)
+		return null;
+	if (chosen.length === 1)
+		return String(first.tid);
+	const named = page.info.threads.filter((t) => t.comm === first.comm);
+	const same = named.length === chosen.length && chosen.every((t) => t.comm === first.comm);
+	return same ? first.comm : null;
+}
+
+export function summaryWho(page: Page, state: State): string {
+	const all = threadWords(page, null);
+	if (!state.threads || threadSpec(page, state.threads) !== null)
+		return threadWords(page, state.threads);
+	return `${all} (this table is of one thread or of all)`;
+}
+
 const KEPT = 4;
 const kept: { key: string; answer: Promise<Summary> }[] = [];
 
 export function askSummary(page: Page, state: State): Promise<Summary> {
-	const args = scopeArgs(page, state);
+	const args = { ...scope(state, page.info.duration_ns), thread: threadSpec(page, state.threads) };
 	const key = JSON.stringify(args);
 	const known = kept.find((k) => k.key === key);
 	if (known)

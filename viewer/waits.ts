@@ -8,7 +8,7 @@ import type { Page } from "./page";
 import { color } from "./palette";
 import { makePanel, toggle } from "./panel";
 import { pathWords, stackBox } from "./stack";
-import { askSummary, focusOn, sinceBegin, type Summary, type Wait, type Waker } from "./summary";
+import { askSummary, focusOn, sinceBegin, summaryWho, type Summary, type Wait, type Waker } from "./summary";
 import { barCell, makeTable } from "./table";
 import { clock, count, duration, el, plural } from "./util";
 import { nothingWords, unseenWords } from "./words";
@@ -142,6 +142,7 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 	const panel = makePanel<Summary>(root, page, {
 		blank: (state) => unseenWords(page, "switches") &&
 			nothingWords(page, state, "wait"),
+		who: (state) => summaryWho(page, state),
 		ask: (state) => askSummary(page, state),
 		show(s) {
 			answer = s;

@@ -14,8 +14,7 @@ function table(text: string, row: RegExp): Map<string, string> {
 }
 
 const KINDS = table(LOCK_KINDS, /^LOCK_KIND\(\d+, \w+, "([^"]+)", "([^"]+)"/gm);
-const SIGNALS = new Set([...LOCK_KINDS.matchAll(/^LOCK_KIND\(\d+, \w+, "([^"]+)", "[^"]+", SIGNAL/gm)]
-	.map((m) => m[1]));
+const CLASSES = table(LOCK_KINDS, /^LOCK_KIND\(\d+, \w+, "([^"]+)", "[^"]+", (\w+)/gm);
 const UNSEEN_WORDS = table(UNSEEN, /^UNSEEN\(\d+, \w+, "([^"]+)",\s*"([^"]+)"/gm);
 
 /* "kernel mutex" for "kernel_mutex" */
@@ -25,13 +24,18 @@ export function lockKind(kind: string): string {
 
 /* Waits for something to happen, which nobody holds. */
 export function isSignal(kind: string): boolean {
-	return SIGNALS.has(kind);
+	return CLASSES.get(kind) === "SIGNAL";
+}
+
+/* Those who wait for it burn CPU time and never sleep. */
+export function isSpin(kind: string): boolean {
+	return CLASSES.get(kind) === "SPIN";
 }
 
 /* "commit_lock", "the mutex at 0x1234", "a kernel mutex in pipe_write" */
 export function lockWords(lock: { kind: string; name: string; named: boolean }): string {
 	const words = lockKind(lock.kind);
-	if (lock.named && !isSignal(lock.kind) && !/^(kernel|spin)/.test(words))
+	if (lock.named && CLASSES.get(lock.kind) === "HELD")
 		return lock.name;
 	return lock.name.startsWith(words) ? `a ${lock.name}` : `the ${words} ${lock.name}`;
 }

@@ -189,7 +189,7 @@ $(O)/live/query: test/live/query.c $$(call libs_of,query)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(B)/query: $(O)/live/query
 	$(Q)cp $< $@
-live: $(LIVE_BINS)
+live: $(LIVE_BINS) $(B)/query
 
 # Programs with a known truth, and the demo's server: test/workload/x.c with what is in the folder x.
 WORKLOADS := $(patsubst test/workload/%.c,$(B)/workload/%,$(wildcard test/workload/*.c))

@@ -1,59 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The rule for who holds a lock between two signs of it is the model's: chain_holder_between(). */
 #include "query/holds.h"
 
 #include <stdlib.h>
 
 #include "model/parts.h"
+#include "query/holders.h"
 #include "query/sums.h"
-
-void holds_cut(const struct columns *c, uint32_t lock, uint32_t waiter, uint64_t from, uint64_t to,
-	       void (*fn)(void *arg, const struct held_piece *p), void *arg)
-{
-	size_t n, lo = 0, hi;
-	const struct seen *seen = columns_seen(c, lock, &n), *before;
-
-	for (hi = n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (seen[mid].ts <= from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	before = lo ? &seen[lo - 1] : NULL;
-	while (from < to) {
-		const struct seen *next = lo < n && seen[lo].ts <= to ? &seen[lo] : NULL;
-		struct held_piece p = {from, next ? next->ts : to, waiter,
-				       chain_holder_between(before, next)};
-
-		/* A thread does not wait for itself. */
-		if (p.holder == waiter + 1)
-			p.holder = 0;
-		if (p.end > p.start)
-			fn(arg, &p);
-		from = p.end;
-		before = next;
-		lo++;
-	}
-}
-
-struct taking {
-	struct holds *h;
-	size_t first; /* piece of the wait */
-};
-
-static void take_piece(void *arg, const struct held_piece *p)
-{
-	struct taking *t = arg;
-	struct holds *h = t->h;
-	struct held_piece *last = h->pieces.n > t->first ? &h->pieces.v[h->pieces.n - 1] : NULL;
-
-	if (last && last->holder == p->holder)
-		last->end = p->end;
-	else
-		vec_push(&h->pieces, *p);
-}
 
 static void take_thread(struct holds *h, const struct columns *c, uint32_t thread,
 			const bool *wanted, uint64_t from, uint64_t to)
@@ -77,6 +29,20 @@ static void take_thread(struct holds *h, const struct columns *c, uint32_t threa
 	}
 }
 
+static void cut(struct holds *h, const struct columns *c, uint32_t lock, const struct lock_wait *w)
+{
+	struct held_list list;
+
+	holders_between(c, lock, w->start, w->end, w->waiter + 1, SIZE_MAX, &list);
+	for (size_t i = 0; i < list.n; i++) {
+		const struct held *one = &list.v[i];
+
+		vec_push(&h->pieces,
+			 (struct held_piece){one->start, one->end, w->waiter, one->thread});
+	}
+	free(list.v);
+}
+
 void holds_take(struct holds *h, const struct model *m, const struct columns *c, uint32_t lock,
 		uint64_t from, uint64_t to)
 {
@@ -96,12 +62,9 @@ void holds_take(struct holds *h, const struct model *m, const struct columns *c,
 		if (waits[i])
 			take_thread(h, c, i, wanted, from, to);
 	for (size_t i = 0; i < h->waits.n; i++) {
-		struct lock_wait *w = &h->waits.v[i];
-		struct taking t = {h, h->pieces.n};
-
 		if (lock_has_holders(l))
-			holds_cut(c, lock, w->waiter, w->start, w->end, take_piece, &t);
-		w->pieces = h->pieces.n;
+			cut(h, c, lock, &h->waits.v[i]);
+		h->waits.v[i].pieces = h->pieces.n;
 	}
 	free(wanted);
 	free(waits);

@@ -34,8 +34,4 @@ void holds_take(struct holds *h, const struct model *m, const struct columns *c,
 		uint64_t from, uint64_t to);
 void holds_done(struct holds *h);
 
-/* The pieces of one wait in [from, to), each to `fn`. */
-void holds_cut(const struct columns *c, uint32_t lock, uint32_t waiter, uint64_t from, uint64_t to,
-	       void (*fn)(void *arg, const struct held_piece *p), void *arg);
-
 #endif

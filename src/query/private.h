@@ -13,7 +13,7 @@
 
 struct calls;
 struct loading;
-struct sums;
+struct row_sums;
 
 struct query {
 	struct reader *reader;
@@ -29,7 +29,7 @@ struct query {
 		char *thread; /* "": all */
 		struct buf answer;
 	} kept; /* the last summary */
-	struct sums *sums;
+	struct row_sums *sums;
 	struct calls *calls[2]; /* the right way up, and upside down; NULL: not asked for yet */
 };
 

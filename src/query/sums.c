@@ -27,7 +27,7 @@ static void scan(const struct lane *l, size_t i, size_t end, uint64_t from, uint
 	}
 }
 
-static void make_steps(struct sums *s, struct thread_sums *t, const struct lane *l)
+static void make_steps(struct row_sums *s, struct thread_sums *t, const struct lane *l)
 {
 	size_t step = t->n * STEP_ROWS > STEP ? t->n * STEP_ROWS : STEP;
 	uint64_t *now, *at;
@@ -51,10 +51,10 @@ static void make_steps(struct sums *s, struct thread_sums *t, const struct lane 
 	free(now);
 }
 
-struct sums *sums_new(const struct model *m, const struct columns *c)
+struct row_sums *sums_new(const struct model *m, const struct columns *c)
 {
 	size_t n = c->threads.n, rows = m->tally.waits.n, first = 0;
-	struct sums *s = mem_zalloc(sizeof(*s));
+	struct row_sums *s = mem_zalloc(sizeof(*s));
 
 	s->n = n;
 	s->threads = mem_zalloc((n + 1) * sizeof(*s->threads));
@@ -76,7 +76,7 @@ struct sums *sums_new(const struct model *m, const struct columns *c)
 	return s;
 }
 
-void sums_free(struct sums *s)
+void sums_free(struct row_sums *s)
 {
 	if (!s)
 		return;
@@ -96,7 +96,7 @@ static size_t stretch_at(const struct lane *l, uint64_t ts)
 	return i != SIZE_MAX ? i : ts < lane_start(l, 0) ? 0 : l->n;
 }
 
-void sums_waits(const struct sums *s, const struct model *m, const struct columns *c,
+void sums_waits(const struct row_sums *s, const struct model *m, const struct columns *c,
 		uint32_t thread, uint64_t from, uint64_t to, uint64_t *out)
 {
 	const struct thread_sums *t = &s->threads[thread];

@@ -15,7 +15,7 @@ struct thread_sums {
 	uint64_t *at;	 /* n each: of the first step stretches, of 2 * step, ... */
 };
 
-struct sums {
+struct row_sums {
 	struct thread_sums *threads;
 	size_t n;
 	uint32_t *rows;	 /* of the tally's waits, by thread */
@@ -23,11 +23,11 @@ struct sums {
 };
 
 /* The columns must be sealed. */
-struct sums *sums_new(const struct model *m, const struct columns *c);
-void sums_free(struct sums *s);
+struct row_sums *sums_new(const struct model *m, const struct columns *c);
+void sums_free(struct row_sums *s);
 
 /* Adds to out, by row, what a thread waited in [from, to). */
-void sums_waits(const struct sums *s, const struct model *m, const struct columns *c,
+void sums_waits(const struct row_sums *s, const struct model *m, const struct columns *c,
 		uint32_t thread, uint64_t from, uint64_t to, uint64_t *out);
 
 /* A stretch of waiting, of which `row` is a row of the tally's waits. */

@@ -14,7 +14,7 @@ static void take_samples(struct weights *w, const struct columns *c, uint32_t th
 }
 
 void weights_take(struct weights *w, const struct model *m, const struct columns *c,
-		  const struct sums *s, const struct pick *p)
+		  const struct row_sums *s, const struct pick *p)
 {
 	const struct tally *t = &m->tally;
 

@@ -21,7 +21,7 @@ struct weights {
 };
 
 void weights_take(struct weights *w, const struct model *m, const struct columns *c,
-		  const struct sums *s, const struct pick *p);
+		  const struct row_sums *s, const struct pick *p);
 void weights_done(struct weights *w);
 
 #endif

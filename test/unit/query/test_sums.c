@@ -59,7 +59,7 @@ static void test_ranges(void **state)
 {
 	struct feed feed, *f = &feed;
 	struct columns c;
-	struct sums *s;
+	struct row_sums *s;
 	uint64_t *want, *got, duration, named = 0;
 	size_t rows;
 

@@ -13,6 +13,7 @@ const MOUSE: [string, string][] = [
 	["drag", "move"],
 	["shift + drag", "select a range: everything below follows it"],
 	["drag the ruler", "the same"],
+	["shift + ctrl + drag", "select a second range to compare with"],
 	["click", "what the thread did there, and why"],
 	["double click", "zoom to that interval"],
 	["click a name", "only this thread; with ctrl, this one too"],

@@ -18,7 +18,9 @@ export function attachKeys(table: Key[]): void {
 		for (const name of key.keys)
 			by.set(name, key);
 	addEventListener("keydown", (e) => {
-		if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey)
+		/* Many keyboards have brackets behind AltGr, which may look like Ctrl and Alt. */
+		const plain = e.getModifierState("AltGraph") || !(e.ctrlKey || e.altKey);
+		if (e.defaultPrevented || e.metaKey || !plain)
 			return;
 		if (typing(e)) {
 			if (e.key === "Escape")

@@ -36,6 +36,7 @@ export interface AxisColors {
 	line: string;
 	strip: string;
 	accent: string;
+	second: string;
 	stall: string;
 }
 
@@ -44,6 +45,7 @@ export interface AxisPicture {
 	whole: number;
 	width: number;
 	sel: Range | null;
+	sel2: Range | null;
 	stall: number | null;
 	hover: number | null; /* a time */
 	font: string;
@@ -94,9 +96,11 @@ export function drawAxis(g: CanvasRenderingContext2D, info: Info, p: AxisPicture
 		}
 	}
 
-	if (p.sel) {
-		const [x, w] = span(p.sel.from, p.sel.to, view, width);
-		g.fillStyle = colors.accent;
+	for (const [range, color] of [[p.sel, colors.accent], [p.sel2, colors.second]] as const) {
+		if (!range)
+			continue;
+		const [x, w] = span(range.from, range.to, view, width);
+		g.fillStyle = color;
 		g.globalAlpha = 0.18;
 		g.fillRect(x, TICK_TOP, w, AXIS_HEIGHT - TICK_TOP);
 		g.globalAlpha = 1;

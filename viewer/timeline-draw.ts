@@ -20,6 +20,7 @@ export interface Colors {
 	ink: string;
 	faint: string;
 	accent: string;
+	second: string; /* of the range that one compares with */
 	stall: string;
 	font: string;
 }
@@ -37,6 +38,7 @@ export interface Scene {
 	cpus: { source: Source; wanted: Wanted };
 	only: Set<number> | null;
 	sel: Range | null;
+	sel2: Range | null;
 	focus: Focus;
 	lane: number | null; /* the thread under the pointer */
 	hover: number | null;
@@ -171,21 +173,27 @@ function drawBlackouts(g: CanvasRenderingContext2D, s: Scene): void {
 	}
 }
 
+/* What is not selected steps back; each selected range has its edges. */
 function drawSelection(g: CanvasRenderingContext2D, s: Scene): void {
-	if (!s.sel)
+	const ranges = [{ range: s.sel, color: s.colors.accent }, { range: s.sel2, color: s.colors.second }]
+		.flatMap(({ range, color }) => (range ? [{ x: xOf(s, range.from), end: xOf(s, range.to), color }] : []))
+		.sort((a, b) => a.x - b.x);
+	if (!ranges.length)
 		return;
-	const x = xOf(s, s.sel.from);
-	const end = xOf(s, s.sel.to);
 	g.fillStyle = s.colors.bg;
 	g.globalAlpha = 0.5;
-	if (x > 0)
-		g.fillRect(0, 0, Math.min(x, s.width), s.height);
-	if (end < s.width)
-		g.fillRect(Math.max(end, 0), 0, s.width - Math.max(end, 0), s.height);
+	let left = 0;
+	for (const { x, end } of [...ranges, { x: s.width, end: s.width }]) {
+		if (x > left)
+			g.fillRect(left, 0, Math.min(x, s.width) - left, s.height);
+		left = Math.max(left, end);
+	}
 	g.globalAlpha = 1;
-	g.fillStyle = s.colors.accent;
-	g.fillRect(Math.round(x) - 1, 0, 1, s.height);
-	g.fillRect(Math.round(end), 0, 1, s.height);
+	for (const { x, end, color } of ranges) {
+		g.fillStyle = color;
+		g.fillRect(Math.round(x) - 1, 0, 1, s.height);
+		g.fillRect(Math.round(end), 0, 1, s.height);
+	}
 }
 
 function drawFocus(g: CanvasRenderingContext2D, s: Scene, i: Interval): void {

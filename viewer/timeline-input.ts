@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Mouse, pen and fingers over the timeline, turned into few intents. The lanes: drag moves, shift
- * and drag selects, two fingers pinch, the wheel zooms about the pointer (with shift it moves, with
+ * and drag selects (with ctrl a second range), two fingers pinch, the wheel zooms about the pointer (with shift it moves, with
  * alt it scrolls). The ruler: drag selects; its strip at the top moves the view.
  */
 import type { Range } from "./page";
@@ -12,8 +12,8 @@ export interface Gestures {
 	zoom(factor: number, ts: number): void;
 	pan(ns: number): void;
 	scroll(px: number): void;
-	draft(range: Range | null): void; /* a selection that is being drawn */
-	select(range: Range): void;
+	draft(range: Range | null, second: boolean): void; /* a selection that is being drawn */
+	select(range: Range, second: boolean): void; /* second: to compare the first with */
 	click(x: number, y: number): void;
 	double(x: number, y: number): void;
 	hover(x: number | null, y: number): void;
@@ -45,8 +45,8 @@ export function attachWheel(on: HTMLElement, g: Gestures): void {
 	}, { passive: false });
 }
 
-/** What a drag does is decided where it starts. */
-export type DragKind = "pan" | "select" | "strip";
+/** What a drag does is decided where it starts, and by the keys that are held there. */
+export type DragKind = "pan" | "select" | "second" | "strip";
 
 export function attachPointer(on: HTMLElement, g: Gestures, kindOf: (e: PointerEvent, y: number) => DragKind): void {
 	const fingers = new Map<number, number>(); /* pointer: x */
@@ -104,8 +104,8 @@ export function attachPointer(on: HTMLElement, g: Gestures, kindOf: (e: PointerE
 		if (!moved)
 			g.hover(null, 0);
 		moved = true;
-		if (kind === "select") {
-			g.draft(range(p.x));
+		if (kind === "select" || kind === "second") {
+			g.draft(range(p.x), kind === "second");
 		} else if (kind === "strip") {
 			g.click(p.x, 0);
 		} else {
@@ -122,10 +122,10 @@ export function attachPointer(on: HTMLElement, g: Gestures, kindOf: (e: PointerE
 		spread = 0;
 		if (fingers.size)
 			return;
-		if (start && kind === "select" && moved) {
-			g.draft(null);
+		if (start && moved && (kind === "select" || kind === "second")) {
+			g.draft(null, false);
 			if (!cancelled)
-				g.select(range(p.x));
+				g.select(range(p.x), kind === "second");
 		} else if (start && !moved && !cancelled && kind !== "strip") {
 			g.click(p.x, p.y);
 		}

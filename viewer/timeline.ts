@@ -55,7 +55,7 @@ export class Timeline {
 	private width = 0;
 	private height = 0;
 	private dpr = 1;
-	private draft: Range | null = null;
+	private draft: { range: Range; second: boolean } | null = null;
 	private pointer: { x: number; y: number } | null = null;
 	private hovered: Interval | null = null;
 	private hover: Latest<{ thread: number; ts: number }, Interval>;
@@ -162,11 +162,12 @@ export class Timeline {
 		});
 		const lanes = this.gestures((x, y) => this.clickLane(x, y));
 		attachWheel(this.canvas, lanes);
-		attachPointer(this.canvas, lanes, (e) => (e.shiftKey ? "select" : "pan"));
+		const chosen = (e: PointerEvent) => (e.ctrlKey || e.metaKey ? "second" : "select");
+		attachPointer(this.canvas, lanes, (e) => (e.shiftKey ? chosen(e) : "pan"));
 		const ruler = this.gestures((x, y) => this.clickAxis(x, y));
 		attachWheel(this.axis, ruler);
 		attachPointer(this.axis, { ...ruler, hover: (x, y) => this.hoverAxis(x, y) },
-			(_, y) => (y < STRIP_HEIGHT ? "strip" : "select"));
+			(e, y) => (y < STRIP_HEIGHT ? "strip" : chosen(e)));
 	}
 
 	private gestures(click: (x: number, y: number) => void): Gestures {
@@ -179,11 +180,11 @@ export class Timeline {
 			scroll: (px) => {
 				this.scroller.scrollTop += px;
 			},
-			draft: (range) => {
-				this.draft = range;
+			draft: (range, second) => {
+				this.draft = range && { range, second };
 				this.redraw();
 			},
-			select: (range) => this.select(range),
+			select: (range, second) => this.select(range, second),
 			click,
 			double: (x, y) => this.zoomToInterval(x, y),
 			hover: (x, y) => {
@@ -207,11 +208,16 @@ export class Timeline {
 		return this.rows.at(y + this.scroller.scrollTop);
 	}
 
-	private select(range: Range): void {
+	private select(range: Range, second: boolean): void {
 		const from = Math.max(0, Math.round(range.from));
 		const to = Math.min(this.view.duration, Math.round(range.to));
-		if (to > from)
-			this.page.state.set({ sel: { from, to } }, "push");
+		if (to <= from)
+			return;
+		/* There is no second range without a first one. */
+		if (second && this.page.state.get().sel)
+			this.page.state.set({ sel2: { from, to } }, "push");
+		else
+			this.page.state.set({ sel: { from, to }, sel2: null }, "push");
 	}
 
 	private only(threads: number[], add: boolean): void {
@@ -248,7 +254,7 @@ export class Timeline {
 		if (stall !== null)
 			this.pickStall(stall);
 		else
-			this.page.state.set({ sel: null }, "push");
+			this.page.state.set({ sel: null, sel2: null }, "push");
 	}
 
 	private zoomToInterval(x: number, y: number): void {
@@ -365,6 +371,7 @@ export class Timeline {
 			ink: get("--ink"),
 			faint: get("--ink-3"),
 			accent: get("--accent"),
+			second: get("--second"),
 			stall: color(MUTEX),
 			font: `11px ${get("--font")}`,
 		};
@@ -418,7 +425,9 @@ export class Timeline {
 		const view = this.view.get();
 		const hover = this.pointer ? this.timeAt(this.pointer.x) : null;
 		const row = this.pointer && this.rowAt(this.pointer.y);
-		const sel = this.draft ?? state.sel;
+		const { draft } = this;
+		const sel = draft && !(draft.second && state.sel) ? draft.range : state.sel;
+		const sel2 = draft ? (draft.second && state.sel ? draft.range : null) : state.sel2;
 		const scene: Scene = {
 			page: this.page,
 			view,
@@ -432,6 +441,7 @@ export class Timeline {
 			cpus: { source: this.cpus, wanted: cpus },
 			only: state.threads && new Set(state.threads),
 			sel,
+			sel2,
 			focus: this.focus,
 			lane: row?.kind === "thread" ? row.thread.index : null,
 			hover,
@@ -445,6 +455,7 @@ export class Timeline {
 			whole: this.view.duration,
 			width: this.width,
 			sel,
+			sel2,
 			stall: state.stall,
 			hover,
 			font: this.colors.font,

@@ -3,6 +3,10 @@
 import { onScheme } from "./palette";
 import { el } from "./util";
 
+/* The --font of style.css. */
+export const CANVAS_FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', " +
+	"'Liberation Sans', sans-serif";
+
 export interface Surface {
 	canvas: HTMLCanvasElement;
 	/* In CSS pixels; 0 while it is not visible. */
@@ -11,9 +15,10 @@ export interface Surface {
 	redraw(): void;
 }
 
+type Draw = (ctx: CanvasRenderingContext2D, surface: Surface) => void;
+
 /* Fills `box`, which has a size of its own, and follows it. */
-export function makeSurface(box: HTMLElement, label: string,
-			    draw: (ctx: CanvasRenderingContext2D, surface: Surface) => void): Surface {
+export function makeSurface(box: HTMLElement, label: string, draw: Draw): Surface {
 	const canvas = el("canvas", { role: "img", "aria-label": label });
 	const ctx = canvas.getContext("2d")!;
 	let waiting = false;

@@ -4,7 +4,7 @@
  * samples, and what it waited in, by the waits' own stacks. It shows the stretch that the timeline
  * shows. Which thread: the one in focus, else the only one chosen, else the most telling.
  */
-import { makeSurface } from "./canvas";
+import { CANVAS_FONT as FONT, makeSurface } from "./canvas";
 import { cssColour, moduleColour } from "./flame-colour";
 import { fitText, ROW } from "./flame-draw";
 import type { Page, Range } from "./page";
@@ -34,7 +34,6 @@ interface ChartReply {
 	};
 }
 
-const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
 const AXIS = 20;
 
 export function mountChart(root: HTMLElement, page: Page): void {
@@ -45,15 +44,18 @@ export function mountChart(root: HTMLElement, page: Page): void {
 	let cursor = -1;
 
 	const threadOf = (state: State): number =>
-		state.focus?.thread ?? (state.threads?.length ? state.threads[0]! : page.info.threads[0]?.index ?? 0);
-	const rangeOf = (state: State): Range => state.view ?? { from: 0, to: page.info.duration_ns };
+		state.focus?.thread ?? (state.threads?.length ? state.threads[0]!
+			: page.info.threads[0]?.index ?? 0);
+	const whole = { from: 0, to: page.info.duration_ns };
+	const rangeOf = (state: State): Range => state.view ?? whole;
 
 	const chooser: HTMLSelectElement = el("select", {
 		"aria-label": "Thread",
 		onchange: () => {
 			const index = Number(chooser.value);
 			const range = rangeOf(page.state.get());
-			page.state.set({ focus: { thread: index, ts: Math.round((range.from + range.to) / 2) } }, "push");
+			const ts = Math.round((range.from + range.to) / 2);
+			page.state.set({ focus: { thread: index, ts } }, "push");
 		},
 	});
 	for (const t of page.info.threads.slice(0, 2000))
@@ -71,7 +73,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 	});
 	const frame = el("div", { class: "flame-frame" });
 	const space = el("div", { class: "flame-space" });
-	const status = el("div", { class: "flame-words", id: "chart-status", "aria-live": "polite" });
+	const status = el("div", { class: "flame-words", id: "chart-status",
+		"aria-live": "polite" });
 	const foot = el("div", { class: "flame-foot" }, status);
 	const tip = pageTip();
 
@@ -98,7 +101,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 		const p = chart.piece;
 		const top = box.scrollTop;
 		ctx.textBaseline = "middle";
-		for (let depth = Math.max(0, Math.floor((top - AXIS) / ROW)); depth < rows.length - 1; depth++) {
+		const first = Math.max(0, Math.floor((top - AXIS) / ROW));
+		for (let depth = first; depth < rows.length - 1; depth++) {
 			const y = AXIS + depth * ROW - top;
 			if (y > height)
 				break;
@@ -116,7 +120,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 					continue;
 				ctx.font = p.kernel[i] ? `italic ${FONT}` : FONT;
 				ctx.fillStyle = inkOn(fillOf(i));
-				ctx.fillText(fitText(ctx, chart.names[p.name[i]!] ?? "?", w - 8), left + 4, y + ROW / 2);
+				ctx.fillText(fitText(ctx, chart.names[p.name[i]!] ?? "?", w - 8),
+					left + 4, y + ROW / 2);
 			}
 		}
 		outline(ctx, hover, cssColour("--ink"), 1, width, top);
@@ -163,7 +168,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 		const px = clientX - rect.left;
 		for (let i = rows[depth]!; i < rows[depth + 1]!; i++) {
 			const left = x(chart.piece.start[i]!, surface.width);
-			if (px >= left && px <= Math.max(left + 1, x(chart.piece.end[i]!, surface.width)))
+			const right = x(chart.piece.end[i]!, surface.width);
+			if (px >= left && px <= Math.max(left + 1, right))
 				return i;
 		}
 		return -1;
@@ -198,7 +204,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 		const p = chart.piece;
 		const from = Math.max(p.start[i]!, chart.from);
 		const to = Math.min(p.end[i]!, chart.to);
-		page.state.set({ focus: { thread: chart.thread, ts: Math.round((from + to) / 2) } }, "push");
+		page.state.set({ focus: { thread: chart.thread, ts: Math.round((from + to) / 2) } },
+			"push");
 	}
 
 	box.addEventListener("scroll", () => surface.redraw());
@@ -235,7 +242,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 		const share = (e.clientX - rect.left) / (rect.width || 1);
 		const span = chart.to - chart.from;
 		const next = clamp(span * 1.0015 ** e.deltaY, 1000, page.info.duration_ns);
-		const from = clamp(chart.from + share * (span - next), 0, page.info.duration_ns - next);
+		const from = clamp(chart.from + share * (span - next), 0,
+			page.info.duration_ns - next);
 		page.state.set({ view: { from: Math.round(from), to: Math.round(from + next) } });
 	}, { passive: false });
 	box.addEventListener("focus", () => surface.redraw());
@@ -283,15 +291,17 @@ export function mountChart(root: HTMLElement, page: Page): void {
 	const panel = makePanel<ChartReply>(root, page, {
 		range: rangeOf,
 		who: (state) => page.thread(threadOf(state))?.comm ?? "",
-		ask: (state) => page.askJson<ChartReply>("chart", { thread: threadOf(state), ...rangeOf(state) }),
+		ask: (state) => page.askJson<ChartReply>("chart",
+			{ thread: threadOf(state), ...rangeOf(state) }),
 		show(reply, state) {
 			chart = reply;
 			hover = cursor = -1;
 			chooser.value = String(reply.thread);
 			const n = reply.piece.start.length;
 			if (!n) {
-				panel.say(`${page.thread(threadOf(state))?.comm ?? "This thread"} has no stacks in this ` +
-					`range. ${unseenWords(page, "wait_stacks")}`);
+				const name = page.thread(threadOf(state))?.comm ?? "This thread";
+				panel.say(`${name} has no stacks in this range. ` +
+					unseenWords(page, "wait_stacks"));
 				return;
 			}
 			rows = [];
@@ -300,7 +310,8 @@ export function mountChart(root: HTMLElement, page: Page): void {
 					rows.push(i);
 			rows.push(n);
 			if (!panel.body.contains(box))
-				panel.body.replaceChildren(el("div", { class: "chart-place" }, gutter, box), foot);
+				panel.body.replaceChildren(
+					el("div", { class: "chart-place" }, gutter, box), foot);
 			const thread = page.thread(reply.thread);
 			gutter.replaceChildren(el("b", {}, thread?.comm ?? "?"),
 				el("span", { class: "dim" }, ` ${thread?.tid ?? ""}`));

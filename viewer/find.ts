@@ -37,7 +37,8 @@ export function mountFind(root: HTMLElement, page: Page): void {
 	const list = el("div", { class: "find-list", id: "find-list", role: "listbox",
 		"aria-label": "Found" });
 	const state = el("div", { class: "find-state dim", role: "status" });
-	const popup = el("div", { class: "find-popup", "data-test": "find", hidden: true }, list, state);
+	const popup = el("div", { class: "find-popup", "data-test": "find", hidden: true }, list,
+		state);
 	root.classList.add("find");
 	root.append(field, popup);
 
@@ -49,7 +50,8 @@ export function mountFind(root: HTMLElement, page: Page): void {
 	function option(kind: string, name: string, more: string, run: () => void): HTMLElement {
 		const id = `find-${go.length}`;
 		go.push(run);
-		return el("div", { class: "find-one", role: "option", id, "data-at": go.length - 1 },
+		return el("div", { class: "find-one", role: "option", id,
+			"data-at": go.length - 1 },
 			el("span", { class: "find-kind" }, kind),
 			el("span", { class: "find-name" }, name),
 			el("span", { class: "dim" }, more));
@@ -86,12 +88,15 @@ export function mountFind(root: HTMLElement, page: Page): void {
 			() => goThread(t.index)));
 		/* What begins with the text was more likely meant than what only has it in it. */
 		const text = field.value.trim().toLowerCase();
-		const first = (f: { name: string }) => (f.name.toLowerCase().startsWith(text) ? 0 : 1);
+		const first = (f: { name: string }) =>
+			(f.name.toLowerCase().startsWith(text) ? 0 : 1);
 		for (const f of found.functions.sort((a, b) => first(a) - first(b)))
 			rows.push(option("function", f.name,
 				[f.kernel ? "kernel" : f.module,
 				 f.samples ? plural(f.samples, "sample") : "no samples"].join(", "),
-				() => page.state.set({ tab: "functions", func: `${f.module}!${f.name}` }, "push")));
+				() => page.state.set(
+					{ tab: "functions", func: `${f.module}!${f.name}` },
+					"push")));
 		list.replaceChildren(...rows);
 		const left = found.threads_total + found.functions_total - rows.length;
 		state.textContent = !rows.length ? "Nothing has this in its name."

@@ -6,15 +6,14 @@
  * The box scrolls, the canvas in it stays where it is and is as large as what can be seen: deep
  * stacks cost nothing.
  */
-import { makeSurface, type Surface } from "./canvas";
+import { CANVAS_FONT, makeSurface, type Surface } from "./canvas";
 import { children, nodeUnder, type FlameTree } from "./flame-data";
 import { drawFlame, plainLabel, ROW, type FlameColours } from "./flame-draw";
 import type { Matches } from "./flame-search";
 import { el } from "./util";
 
 const ZOOM_MS = 160;
-const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif";
-const FONTS = { plain: FONT, kernel: `italic ${FONT}` };
+const FONTS = { plain: CANVAS_FONT, kernel: `italic ${CANVAS_FONT}` };
 
 export interface Spot {
 	x: number;
@@ -24,7 +23,7 @@ export interface Spot {
 
 export interface FlameEvents {
 	zoom(node: number): void;
-	/* Under the pointer or the keys' cursor; -1: nothing. `at`: the pointer and the row, if under it. */
+	/* Under the pointer (then `at` says where) or the keys' cursor; -1: nothing. */
 	point(node: number, at: Spot | null): void;
 	copy(node: number): void;
 	escape(): void;
@@ -131,7 +130,7 @@ export class FlameCanvas {
 		return this.hover >= 0 ? this.hover : this.cursor;
 	}
 
-	/* The frame covers the box; the space below it makes the box scroll as far as the rows go. */
+	/* The frame covers the box; the space below makes it scroll as far as the rows go. */
 	private reach(): void {
 		const rows = this.tree?.rows.length ?? 0;
 		this.space.style.height = `${Math.max(0, rows * ROW - this.box.clientHeight)}px`;
@@ -161,14 +160,16 @@ export class FlameCanvas {
 			return -1;
 		const rect = this.surface.canvas.getBoundingClientRect();
 		const depth = Math.floor((e.clientY - rect.top + this.box.scrollTop) / ROW);
-		const x = this.from + ((e.clientX - rect.left) / rect.width) * (this.to - this.from);
+		const share = (e.clientX - rect.left) / rect.width;
+		const x = this.from + share * (this.to - this.from);
 		return nodeUnder(this.tree, depth, x);
 	}
 
 	private pointed(e: PointerEvent): void {
 		const node = this.under(e);
 		const depth = node >= 0 ? this.tree!.depth[node]! : 0;
-		const top = this.surface.canvas.getBoundingClientRect().top + depth * ROW - this.box.scrollTop;
+		const top = this.surface.canvas.getBoundingClientRect().top +
+			depth * ROW - this.box.scrollTop;
 		this.pointAt(node, { x: e.clientX, top, bottom: top + ROW });
 	}
 

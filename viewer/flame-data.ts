@@ -5,7 +5,7 @@
  * Nodes stand in preorder and node 0 is the root, so a node's subtree is the range of indices up to
  * the next node that is not deeper, and each row (all nodes of one depth) is sorted by where its
  * nodes start. Sizes are shares of the root (0..1): of the first range alone, or the mean of the
- * shares in both ranges of a comparison, so that what has vanished and what is new can both be seen.
+ * shares in both ranges of a comparison, so that what has gone and what is new can both be seen.
  */
 
 export interface FlameReply {
@@ -36,7 +36,7 @@ export interface FlameTree {
 	total: number;
 	total2: number;
 	isDiff: boolean;
-	/* Whether reason says anything: the reason that all in a node has, 100 running, -1 several. */
+	/* Whether reason says anything: why all in a node waited, 100 running, -1 several. */
 	hasReasons: boolean;
 	names: string[];
 	modules: string[];
@@ -120,6 +120,11 @@ export function nodeName(tree: FlameTree, node: number): string {
 
 export function nodeModule(tree: FlameTree, node: number): string {
 	return tree.modules[tree.module[node]!] ?? "";
+}
+
+/* As the state names functions. */
+export function nodeKey(tree: FlameTree, node: number): string {
+	return `${nodeModule(tree, node)}!${nodeName(tree, node)}`;
 }
 
 export function children(tree: FlameTree, node: number): number[] {

@@ -88,9 +88,9 @@ export function drawFlame(ctx: CanvasRenderingContext2D, tree: FlameTree, view: 
 
 		for (let k = first; k < last; k++) {
 			const node = row[k]!;
-			const left = Math.max(0, (tree.start[node]! - view.from) * scale);
-			const right = Math.min(view.width,
-					       (tree.start[node]! + tree.size[node]! - view.from) * scale);
+			const start = (tree.start[node]! - view.from) * scale;
+			const left = Math.max(0, start);
+			const right = Math.min(view.width, start + tree.size[node]! * scale);
 			if (right - left < 1.5) {
 				if (smallFrom >= 0 && left - smallTo > 1)
 					flushSmall();
@@ -145,8 +145,9 @@ function outline(ctx: CanvasRenderingContext2D, tree: FlameTree, view: FlameView
 	if (node < 0 || node >= tree.n)
 		return;
 	const y = tree.depth[node]! * ROW - view.top;
-	const left = Math.max(0, (tree.start[node]! - view.from) * scale);
-	const right = Math.min(view.width, (tree.start[node]! + tree.size[node]! - view.from) * scale);
+	const start = (tree.start[node]! - view.from) * scale;
+	const left = Math.max(0, start);
+	const right = Math.min(view.width, start + tree.size[node]! * scale);
 	if (right < left || y > view.height || y < -ROW)
 		return;
 	ctx.strokeStyle = colour;

@@ -13,7 +13,8 @@ const MOST = 100;
 
 export function makeFlameTree(tree: FlameTree, amount: (value: number) => string,
 			      pick: (node: number) => void): HTMLElement {
-	const root = el("div", { class: "call-tree", role: "tree", "aria-label": "Calls as a tree" });
+	const root = el("div", { class: "call-tree", role: "tree",
+		"aria-label": "Calls as a tree" });
 	const size = (node: number) => tree.size[node]!;
 
 	function item(node: number, level: number, parts: { at: number; of: number }): HTMLElement {
@@ -44,7 +45,8 @@ export function makeFlameTree(tree: FlameTree, amount: (value: number) => string
 	function branch(node: number, level: number): HTMLElement[] {
 		const kids = children(tree, node).sort((a, b) => size(b) - size(a));
 		const rows = kids.slice(0, MOST)
-			.map((kid, at) => item(kid, level, { at, of: Math.min(kids.length, MOST) }));
+			.map((kid, at) =>
+				item(kid, level, { at, of: Math.min(kids.length, MOST) }));
 		if (kids.length > MOST) {
 			const rest = kids.slice(MOST).reduce((sum, kid) => sum + size(kid), 0);
 			const more = el("div", { class: "call dim" },

@@ -8,7 +8,7 @@ import { diffLegend, diffWords } from "./diff";
 import { FlameCanvas } from "./flame-canvas";
 import { flameColours, moduleColour } from "./flame-colour";
 import {
-	flameTree, nodeAt, nodeModule, nodeName, pathOf, placeOf, type FlameReply, type FlameTree,
+	flameTree, nodeAt, nodeKey, nodeModule, nodeName, pathOf, placeOf, type FlameReply, type FlameTree,
 } from "./flame-data";
 import { matcher, search, type Matches } from "./flame-search";
 import { makeFlameTree } from "./flame-tree";
@@ -47,11 +47,13 @@ function legendOf(tree: FlameTree, page: Page): [string, string, number][] {
 			known.sum += self;
 		else
 			sums.set(name, {
-				colour: waits ? color(reason) : moduleColour(nodeModule(tree, i), kernel),
+				colour: waits ? color(reason)
+					: moduleColour(nodeModule(tree, i), kernel),
 				sum: self,
 			});
 	}
-	return [...sums].map(([name, { colour, sum }]): [string, string, number] => [name, colour, sum])
+	return [...sums].map(([name, { colour, sum }]): [string, string, number] =>
+		[name, colour, sum])
 		.sort((a, b) => b[2] - a[2]);
 }
 
@@ -69,11 +71,11 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 		["wait", "Waiting", "Time that threads waited, by where and why"],
 		["both", "Both", "Running and waiting on one scale of time"],
 	], (value) => set({ kind: value, zoom: "" }));
-	const invert = toggle("Inverted", "Begin with the functions that the time was spent in, and " +
-		"show their callers below", () => set({ invert: !page.state.get().flame.invert, zoom: "" }));
+	const invert = toggle("Inverted", "Begin with where the time was spent; callers are below",
+		() => set({ invert: !page.state.get().flame.invert, zoom: "" }));
 	const by = toggle("By thread", "A tower for each thread",
 		() => set({ by: page.state.get().flame.by ? "" : "thread", zoom: "" }));
-	const list = toggle("As list", "The same as a list that can be opened and read aloud", () => {
+	const list = toggle("As list", "The same as a tree to open and to read aloud", () => {
 		asTree = !asTree;
 		list.set(asTree);
 		show();
@@ -101,7 +103,8 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 	const found = el("span", { class: "found", role: "status", "data-test": "flame-found" });
 	const line = el("div", { class: "flame-line" }, crumbs, found);
 	const compare = el("div", { class: "flame-compare" });
-	const status = el("div", { class: "flame-words", id: "flame-status", "aria-live": "polite" });
+	const status = el("div", { class: "flame-words", id: "flame-status",
+		"aria-live": "polite" });
 	const legend = el("div", { class: "swatches", "aria-label": "Colours" });
 	const copy = copyButton(() => stackOf(current()));
 	const more = el("button", {
@@ -111,7 +114,7 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 			const node = current();
 			if (tree && node > 0)
 				page.state.set({ tab: "functions",
-					func: `${nodeModule(tree, node)}!${nodeName(tree, node)}` }, "push");
+					func: nodeKey(tree, node) }, "push");
 		},
 	}, "Callers");
 	const foot = el("div", { class: "flame-foot" }, status, more, copy, legend);
@@ -121,7 +124,8 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 		point(node, at) {
 			describe(node);
 			if (tree && at && node > 0)
-				tip.show(at.x, at.top, at.bottom, nodeName(tree, node), numbersOf(tree, node));
+				tip.show(at.x, at.top, at.bottom, nodeName(tree, node),
+					numbersOf(tree, node));
 			else
 				tip.hide();
 		},
@@ -183,7 +187,8 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 	}
 
 	function hint(): string {
-		return asTree ? "Right opens a call, left closes it." : page.state.get().flame.invert
+		return asTree ? "Right opens a call, left closes it."
+			: page.state.get().flame.invert
 			? "On top is what the time was spent in; below it, who called that."
 			: "Each box is a call, as wide as its share; below it is what it called.";
 	}
@@ -244,13 +249,15 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 
 	function show(): void {
 		if (!tree || tree.total + tree.total2 <= 0) {
-			panel.say(nothingWords(page, page.state.get(), page.state.get().flame.kind));
+			panel.say(nothingWords(page, page.state.get(),
+				page.state.get().flame.kind));
 			return;
 		}
 		const state = page.state.get();
 		compare.replaceChildren();
 		if (tree.isDiff)
-			compare.append(diffLegend(page, state, () => page.state.set({ sel2: null }, "push")));
+			compare.append(diffLegend(page, state,
+				() => page.state.set({ sel2: null }, "push")));
 		stage.replaceChildren(asTree ? makeFlameTree(tree, amount, describe) : graph.box);
 		if (!panel.body.contains(stage))
 			panel.body.replaceChildren(line, compare, stage, foot);

@@ -3,7 +3,7 @@
  * Functions by the time that was spent in them (self) and in all that they called (total). A click
  * on one shows who called it and what it called, and from there one can go on.
  */
-import { flameTree, nodeModule, nodeName, type FlameReply } from "./flame-data";
+import { flameTree, nodeKey, type FlameReply } from "./flame-data";
 import { makeFlameTree } from "./flame-tree";
 import { Latest } from "./ask";
 import type { Page } from "./page";
@@ -41,6 +41,11 @@ interface FunctionReply {
 
 type Kind = State["flame"]["kind"];
 
+function place(f: Func): string {
+	const file = (f.file ?? "").replace(/^.*\//, "");
+	return file && f.line ? `${file}:${f.line}` : file;
+}
+
 function keyOf(f: { name: string; module: string }): string {
 	return `${f.module}!${f.name}`;
 }
@@ -56,13 +61,15 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 
 	const amount = (v: number) => (answer?.unit === "ns" ? duration(v) : count(v));
 	const share = (v: number) => percent(v, answer?.total ?? 0);
-	const place = (f: Func) => (f.file ? f.file.replace(/^.*\//, "") + (f.line ? `:${f.line}` : "") : "");
 
 	const kind = choice<Kind>("What is counted", [
 		["cpu", "On CPU", "Samples of running code"],
 		["wait", "Waiting", "Time that threads waited in it"],
 		["both", "Both", "Running and waiting on one scale of time"],
-	], (value) => page.state.set({ flame: { ...page.state.get().flame, kind: value, zoom: "" } }, "push"));
+	], (value) => {
+		const { flame } = page.state.get();
+		page.state.set({ flame: { ...flame, kind: value, zoom: "" } }, "push");
+	});
 	const filter: HTMLInputElement = el("input", {
 		type: "search",
 		class: "search",
@@ -81,7 +88,8 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 			{ id: "self", head: "Self", title: "In the function itself", number: true,
 			  value: (f) => f.self,
 			  cell: (f) => barCell(share(f.self), f.self / most, amount(f.self)) },
-			{ id: "total", head: "Total", title: "In it and in all that it called", number: true,
+			{ id: "total", head: "Total", title: "In it and in all that it called",
+				number: true,
 			  value: (f) => f.total,
 			  cell: (f) => barCell(share(f.total), f.total / most, amount(f.total)) },
 			{ id: "name", head: "Function", wide: true, value: (f) => f.name,
@@ -103,12 +111,14 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 			return;
 		const text = filter.value.trim().toLowerCase();
 		const rows = text ? answer.functions.filter((f) =>
-			f.name.toLowerCase().includes(text) || f.module.toLowerCase().includes(text))
+			f.name.toLowerCase().includes(text)
+				|| f.module.toLowerCase().includes(text))
 			: answer.functions;
 		table.rows(rows);
 		table.picked(page.state.get().func || null);
 		const left = answer.functions_total - answer.functions.length;
-		note.textContent = !rows.length ? `No function has "${filter.value.trim()}" in its name.`
+		note.textContent = !rows.length
+			? `No function has "${filter.value.trim()}" in its name.`
 			: left > 0 ? `${count(left)} more have less than any of these.` : "";
 	}
 
@@ -118,10 +128,12 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 		const part = (title: string, none: string, one: FlameReply) => {
 			const tree = flameTree(one);
 			const go = (node: number) => node > 0 &&
-				page.state.set({ func: `${nodeModule(tree, node)}!${nodeName(tree, node)}` }, "push");
-			const list = tree.n > 1 ? makeFlameTree(tree, amount, () => {}) : el("p", { class: "dim" }, none);
+				page.state.set({ func: nodeKey(tree, node) }, "push");
+			const list = tree.n > 1 ? makeFlameTree(tree, amount, () => {})
+				: el("p", { class: "dim" }, none);
 			list.addEventListener("dblclick", (e) => {
-				const row = (e.target as HTMLElement).closest<HTMLElement>("[data-node]");
+				const on = e.target as HTMLElement;
+				const row = on.closest<HTMLElement>("[data-node]");
 				if (row)
 					go(Number(row.dataset.node));
 			});
@@ -157,7 +169,8 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 	}
 
 	const panel = makePanel<FunctionsReply>(root, page, {
-		changed: (now, before) => now.flame.kind !== before.flame.kind || now.flame.idle !== before.flame.idle,
+		changed: (now, before) => now.flame.kind !== before.flame.kind
+			|| now.flame.idle !== before.flame.idle,
 		ask: (state) => page.askJson<FunctionsReply>("functions", {
 			...scopeArgs(page, state),
 			...kindArgs(page, state),

@@ -57,7 +57,8 @@ export function cellRange(heat: Heat, a: number, b: number, durationNs: number):
 /* When a cell begins; the last of a column may be shorter than the others. */
 function timeOf(heat: Heat, cell: number): number {
 	const row = cell % heat.rows;
-	return Math.floor(cell / heat.rows) * heat.nsPerCol + Math.min(row * heat.nsPerRow, heat.nsPerCol);
+	return Math.floor(cell / heat.rows) * heat.nsPerCol +
+		Math.min(row * heat.nsPerRow, heat.nsPerCol);
 }
 
 function cellOf(heat: Heat, ts: number): number {
@@ -77,7 +78,8 @@ export function cellAt(heat: Heat, x: number, y: number, width: number, height: 
 /* From the background's grey to the full colour of what is counted; small values are lifted. */
 export function heatColours(heat: Heat, page: Page): (value: number) => string {
 	const reason = page.info.reasons.find((r) => `reason:${r.name}` === heat.kind);
-	const full = rgb(heat.kind === "samples" ? color(RUNNING) : reason ? color(reason.id) : color(11));
+	const full = rgb(heat.kind === "samples" ? color(RUNNING) : reason ? color(reason.id)
+		: color(11));
 	const none = rgb(isDark() ? "#20252c" : "#f0f2f5");
 	/* The last step goes beyond the colour, towards the ink: the hottest cells stand out. */
 	const peak = isDark() ? [255, 244, 214] as const : [40, 16, 8] as const;
@@ -85,13 +87,15 @@ export function heatColours(heat: Heat, page: Page): (value: number) => string {
 		if (!value)
 			return `rgb(${none.join(" ")})`;
 		const t = 0.12 + 0.88 * Math.sqrt(value / (heat.most || 1));
-		const [from, to, s] = t < 0.75 ? [none, full, t / 0.75] : [full, peak, ((t - 0.75) / 0.25) * 0.55];
+		const [from, to, s] = t < 0.75 ? [none, full, t / 0.75]
+			: [full, peak, ((t - 0.75) / 0.25) * 0.55];
 		return `rgb(${[0, 1, 2].map((i) => Math.round(from[i]! + (to[i]! - from[i]!) * s)).join(" ")})`;
 	};
 }
 
 /* The outline of a stretch of cells, column by column. */
-function outline(ctx: CanvasRenderingContext2D, heat: Heat, p: HeatPicture, from: number, to: number,
+function outline(ctx: CanvasRenderingContext2D, heat: Heat, p: HeatPicture, from: number,
+	to: number,
 		 colour: string): void {
 	const w = p.width / heat.cols;
 	const h = p.height / heat.rows;
@@ -159,7 +163,8 @@ export function drawHeat(ctx: CanvasRenderingContext2D, heat: Heat, p: HeatPictu
 	for (const [range, line] of p.marked)
 		if (range)
 			outline(ctx, heat, p, cellOf(heat, range.from),
-				Math.min(heat.cells - 1, cellOf(heat, Math.max(range.from, range.to - 1))), line);
+				Math.min(heat.cells - 1,
+					cellOf(heat, Math.max(range.from, range.to - 1))), line);
 	if (p.cursor >= 0)
 		outline(ctx, heat, p, Math.min(p.cursor, p.anchor < 0 ? p.cursor : p.anchor),
 			Math.max(p.cursor, p.anchor), p.ink);

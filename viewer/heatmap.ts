@@ -63,7 +63,8 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 			return;
 		const state = page.state.get();
 		const marked: [Range | null, string][] = [
-			[drag && !drag.second ? span(drag.from, drag.to) : state.sel, cssColour("--focus")],
+			[drag && !drag.second ? span(drag.from, drag.to) : state.sel,
+				cssColour("--focus")],
 			[drag?.second ? span(drag.from, drag.to) : state.sel2, "#c2410c"],
 		];
 		const focused = document.activeElement === box;
@@ -109,7 +110,8 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 			return;
 		const most = heat.most;
 		const steps = [0, 0.25, 0.5, 0.75, 1].map((v) => Math.round(most * v));
-		scale.replaceChildren(el("span", {}, isSamples() ? "samples a cell" : "waiting a cell"),
+		scale.replaceChildren(el("span", {}, isSamples() ? "samples a cell"
+			: "waiting a cell"),
 			...[...new Set(steps)].map((v) => {
 				const key = el("i", { class: "swatch" });
 				key.style.background = heatColours(heat!, page)(v);
@@ -181,7 +183,8 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 	box.addEventListener("keydown", (e) => {
 		if (!heat || e.ctrlKey || e.metaKey)
 			return;
-		const step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: heat.rows, ArrowLeft: -heat.rows,
+		const step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: heat.rows,
+			ArrowLeft: -heat.rows,
 			       PageDown: 10, PageUp: -10 }[e.key];
 		if (step !== undefined) {
 			const next = cursor + step;
@@ -206,12 +209,14 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 		e.stopPropagation();
 	});
 
-	const wanted = () => Math.max(1, Math.floor(((box.clientWidth || root.clientWidth || 900) - LEFT - 4) / LEAST));
+	const wanted = () => Math.max(1,
+		Math.floor(((box.clientWidth || root.clientWidth || 900) - LEFT - 4) / LEAST));
 
 	const panel = makePanel<ArrayBuffer>(root, page, {
 		range: () => ({ from: 0, to: page.info.duration_ns }),
 		changed: (now, before) => !same("heat", now, before),
-		blank: (state) => (state.heat.kind === "samples" ? "" : unseenWords(page, "switches")),
+		blank: (state) => (state.heat.kind === "samples" ? ""
+			: unseenWords(page, "switches")),
 		ask: (state: State) => page.ask("heat", {
 			kind: state.heat.kind,
 			threads: state.threads,

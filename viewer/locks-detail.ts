@@ -86,7 +86,9 @@ function matrix(page: Page, line: LockLine): HTMLElement | null {
 		return null;
 	const most = Math.max(1, ...line.matrix.flat());
 	const head = el("tr", {}, el("th", { scope: "col" }, "waited \\ held by"),
-		...holders.map((h) => el("th", { scope: "col", class: "number", title: nameOf(page, h) }, nameOf(page, h))));
+		...holders.map((h) => el("th",
+			{ scope: "col", class: "number", title: nameOf(page, h) },
+			nameOf(page, h))));
 	const body = waiters.map((w, i) => el("tr", {},
 		el("th", { scope: "row", title: nameOf(page, w) }, nameOf(page, w)),
 		...holders.map((h, k) => {
@@ -95,7 +97,8 @@ function matrix(page: Page, line: LockLine): HTMLElement | null {
 				class: "number",
 				title: `${nameOf(page, w)} waited ${duration(ns)} while ${nameOf(page, h)} held it`,
 			}, ns ? duration(ns) : "·");
-			cell.style.setProperty("--heat", String(Math.round(55 * Math.sqrt(ns / most))));
+			cell.style.setProperty("--heat",
+				String(Math.round(55 * Math.sqrt(ns / most))));
 			return cell;
 		})));
 	const more = line.waiters.length - waiters.length + line.holders.length - holders.length;
@@ -114,7 +117,8 @@ const STACK_FROM: Record<string, string> = {
 
 function holderPart(h: LockHolder): HTMLElement {
 	const who = h.comm === null ? "Not known" : `${h.comm} (${h.tid})`;
-	const part = el("details", {}, el("summary", {}, `${who}: ${duration(h.blamed_ns)} behind it`,
+	const part = el("details", {}, el("summary", {},
+		`${who}: ${duration(h.blamed_ns)} behind it`,
 		el("span", { class: "dim" }, h.comm === null ? "" : `  ${meanwhile(h)}`)));
 	if (h.stack_from)
 		part.append(stackBox(`It ${STACK_FROM[h.stack_from] ?? "was in"}`, h.stack));
@@ -125,14 +129,17 @@ function holderPart(h: LockHolder): HTMLElement {
 
 function people(lock: Lock): HTMLElement {
 	const box = el("section", { class: "people" });
-	const more = (n: number) => (n > TOP ? el("p", { class: "dim" }, `and ${count(n - TOP)} more`) : "");
+	const more = (n: number) => (n > TOP
+		? el("p", { class: "dim" }, `and ${count(n - TOP)} more`) : "");
 	if (lock.contended && !isSignal(lock.kind)) {
-		box.append(el("h3", {}, lock.holders.length ? "Who held it" : "Who held it is not known"),
+		box.append(el("h3", {}, lock.holders.length ? "Who held it"
+			: "Who held it is not known"),
 			...lock.holders.slice(0, TOP).map(holderPart), more(lock.holders_total));
 	}
 	box.append(el("h3", {}, "Who waited"), ...lock.waiters.slice(0, TOP).map((w) =>
 		el("details", {}, el("summary", {}, `${w.comm} (${w.tid}): ${duration(w.wait_ns)}`,
-			el("span", { class: "dim" }, `  ${plural(w.waits, "time")}, at most ${duration(w.max_ns)}`)),
+			el("span", { class: "dim" },
+				`  ${plural(w.waits, "time")}, at most ${duration(w.max_ns)}`)),
 			stackBox("It waited in", w.stack))), more(lock.waiters_total));
 	return box;
 }
@@ -148,9 +155,11 @@ export function mountLockDetail(root: HTMLElement, page: Page, close: () => void
 	const body = el("div");
 	root.append(body);
 
-	const viewOf = (state: State): Range => state.view ?? { from: 0, to: page.info.duration_ns };
+	const viewOf = (state: State): Range => state.view
+		?? { from: 0, to: page.info.duration_ns };
 	const ask = (state: State, range: Range, cols: number) =>
-		page.askJson<LockLine>("lockline", { lock: state.lock, from: range.from, to: range.to, cols });
+		page.askJson<LockLine>("lockline",
+			{ lock: state.lock, from: range.from, to: range.to, cols });
 	const inView = new Latest<State, LockLine>(
 		(state) => ask(state, viewOf(state), Math.max(200, lanes.root.clientWidth)),
 		(line) => lanes.show(line),
@@ -170,17 +179,23 @@ export function mountLockDetail(root: HTMLElement, page: Page, close: () => void
 		show(next) {
 			lock = next;
 			const go = el("button", { class: "link", onclick: () =>
-				focusOn(page, next.max_tid, next.max_start_unix_ns, next.max_wait_ns) }, "Go to the longest");
+				focusOn(page, next.max_tid, next.max_start_unix_ns,
+					next.max_wait_ns) }, "Go to the longest");
 			body.replaceChildren(
-				el("h2", {}, next.name, el("span", { class: "dim" }, `  ${identity(next)}`),
-					el("button", { class: "link close", "aria-label": "Close this lock",
+				el("h2", {}, next.name,
+					el("span", { class: "dim" }, `  ${identity(next)}`),
+					el("button",
+						{ class: "link close",
+						"aria-label": "Close this lock",
 						onclick: close }, "✕")),
 				el("p", {}, `${sums(next)} `, next.max_tid === null ? null : go),
 				lanes.root,
 				grid,
 				el("div", { class: "lock-parts" }, histogram(next), people(next)));
-			const words = next.id === null ? "It is inferred from stacks: when it was held is not known."
-				: isSpin(next.kind) ? "Who waits for it spins, and counts as running: no lanes." : "";
+			const words = next.id === null
+				? "It is inferred from stacks: when it was held is not known."
+				: isSpin(next.kind)
+					? "Who waits for it spins, and counts as running: no lanes." : "";
 			if (words) {
 				lanes.say(words);
 				grid.replaceChildren();

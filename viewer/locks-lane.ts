@@ -56,11 +56,13 @@ export function makeLockLanes(page: Page): {
 
 	const words = el("p", { class: "dim lanes-words", role: "status" });
 	const box = el("div", { class: "lanes-box", "data-test": "lock-lanes" });
-	const root = el("section", { class: "lanes", "aria-label": "Who held it and who waited, over time" },
+	const root = el("section", { class: "lanes",
+		"aria-label": "Who held it and who waited, over time" },
 		box, words);
 	const tip = pageTip();
 	const label = () => Math.min(110, box.clientWidth * 0.28);
-	const surface = makeSurface(box, "Lanes of holders and waiters", (ctx, s) => draw(ctx, s.width));
+	const surface = makeSurface(box, "Lanes of holders and waiters",
+		(ctx, s) => draw(ctx, s.width));
 	box.append(surface.canvas);
 
 	function draw(ctx: CanvasRenderingContext2D, width: number): void {
@@ -73,17 +75,24 @@ export function makeLockLanes(page: Page): {
 		lanes.forEach((lane, i) => {
 			const y = i * LANE;
 			ctx.fillStyle = cssColour(lane.holds ? "--ink" : "--ink-2");
-			ctx.fillText(fitText(ctx, `${lane.holds ? "held" : "waited"} ${lane.name}`, left - 8), 0, y + LANE / 2);
+			ctx.fillText(fitText(ctx, `${lane.holds ? "held" : "waited"} ${lane.name}`,
+				left - 8), 0, y + LANE / 2);
 			ctx.fillStyle = cssColour("--bg-3");
 			ctx.fillRect(left, y + 2, width - left, LANE - 4);
 			ctx.fillStyle = lane.holds ? color(RUNNING) : color(MUTEX);
 			const { start, end, ns } = lane.side.piece;
 			for (let k = 0; k < start.length; k++) {
-				const x = left + (Math.max(start[k]!, line!.from) - line!.from) * scale;
-				const w = Math.max(1, (Math.min(end[k]!, line!.to) - Math.max(start[k]!, line!.from)) * scale);
+				const x = left +
+					(Math.max(start[k]!, line!.from) - line!.from) * scale;
+				const w = Math.max(1,
+					(
+					Math.min(end[k]!, line!.to) - Math.max(start[k]!,
+					line!.from)) * scale);
 				/* A piece that is only partly filled is drawn as high as its share. */
-				const share = Math.max(0.25, Math.min(1, ns[k]! / (end[k]! - start[k]! || 1)));
-				ctx.fillRect(x, y + 2 + (LANE - 4) * (1 - share), w, (LANE - 4) * share);
+				const share = Math.max(0.25,
+					Math.min(1, ns[k]! / (end[k]! - start[k]! || 1)));
+				ctx.fillRect(x, y + 2 + (LANE - 4) * (1 - share), w,
+					(LANE - 4) * share);
 			}
 		});
 	}
@@ -108,7 +117,8 @@ export function makeLockLanes(page: Page): {
 
 	box.addEventListener("pointermove", (e) => {
 		const hit = under(e);
-		box.classList.toggle("over", hit !== null && hit.at >= 0 && hit.lane.side.thread !== null);
+		box.classList.toggle("over", hit !== null && hit.at >= 0
+			&& hit.lane.side.thread !== null);
 		if (!hit || hit.at < 0) {
 			tip.hide();
 			return;
@@ -123,17 +133,20 @@ export function makeLockLanes(page: Page): {
 	box.addEventListener("click", (e) => {
 		const hit = under(e);
 		if (hit && hit.at >= 0 && hit.lane.side.thread !== null)
-			page.state.set({ focus: { thread: hit.lane.side.thread, ts: Math.round(hit.ts) } }, "push");
+			page.state.set({ focus: { thread: hit.lane.side.thread,
+				ts: Math.round(hit.ts) } }, "push");
 	});
 
-	const nameOf = (s: Side) => (s.thread === null ? (s.others ? `${count(s.others)} others` : "not known")
+	const nameOf = (s: Side) => (s.thread === null
+		? (s.others ? `${count(s.others)} others` : "not known")
 		: page.thread(s.thread)?.comm ?? "?");
 
 	return {
 		root,
 		show(next) {
 			line = next;
-			const make = (holds: boolean) => (side: Side): Lane => ({ side, holds, name: nameOf(side) });
+			const make = (holds: boolean) => (side: Side): Lane =>
+				({ side, holds, name: nameOf(side) });
 			lanes = [...next.holders.slice(0, HOLDERS).map(make(true)),
 				 ...next.waiters.slice(0, WAITERS).map(make(false))];
 			hidden = next.holders_total + next.waiters_total - lanes.length;

@@ -68,10 +68,13 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 		key: keyOf,
 		columns: [
 			{ id: "name", head: "Lock", wide: true, value: (l) => l.name,
-			  cell: (l) => el("span", { class: "func", title: `${lockKind(l.kind)} ${l.name}` }, l.name) },
+			  cell: (l) => el("span",
+				{ class: "func", title: `${lockKind(l.kind)} ${l.name}` },
+				l.name) },
 			{ id: "total", head: "Waited", number: true, value: (l) => l.total_wait_ns,
 			  cell: (l) => barCell(duration(l.total_wait_ns), l.total_wait_ns / most) },
-			{ id: "waits", head: "Waits", number: true, value: (l) => l.waits, cell: (l) => count(l.waits) },
+			{ id: "waits", head: "Waits", number: true, value: (l) => l.waits,
+				cell: (l) => count(l.waits) },
 			{ id: "max", head: "Longest", number: true, value: (l) => l.max_wait_ns,
 			  cell: (l) => duration(l.max_wait_ns) },
 			{ id: "p50", head: "Half up to", number: true, optional: true,
@@ -80,7 +83,8 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 			{ id: "p99", head: "99% up to", number: true, optional: true,
 			  title: "99 of 100 waits took at most this (p99)",
 			  value: (l) => l.p99_ns, cell: (l) => duration(l.p99_ns) },
-			{ id: "waiters", head: "Waiters", number: true, optional: true, value: (l) => l.waiters_total },
+			{ id: "waiters", head: "Waiters", number: true, optional: true,
+				value: (l) => l.waiters_total },
 			{ id: "kind", head: "Kind", optional: true, value: (l) => lockKind(l.kind),
 			  cell: (l) => lockKind(l.kind) + (l.inferred ? ", inferred" : "") },
 			{ id: "holder", head: "Mostly held by", optional: true, value: holder },
@@ -94,7 +98,8 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 				page.state.set({ lock: l.id }, "push");
 		},
 	});
-	const signals = toggle("With signals", "Show also condition variables, semaphores and such, " +
+	const signals = toggle("With signals",
+		"Show also condition variables, semaphores and such, " +
 		"which nobody holds", () => {
 		withSignals = !withSignals;
 		show();
@@ -114,10 +119,12 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 		const rows = worthTelling(s.blame).slice(0, BLAMED);
 		const list = el("ul", { class: "blame-list" });
 		for (const b of rows)
-			list.append(el("li", {}, el("b", { class: "blame-ns" }, duration(b.blamed_ns)),
+			list.append(el("li", {},
+				el("b", { class: "blame-ns" }, duration(b.blamed_ns)),
 				el("span", {}, blameWords(page, s, b))));
 		if (s.blamed.unknown_ns > s.blamed.waited_ns / 50)
-			list.append(el("li", {}, el("b", { class: "blame-ns" }, duration(s.blamed.unknown_ns)),
+			list.append(el("li", {},
+				el("b", { class: "blame-ns" }, duration(s.blamed.unknown_ns)),
 				el("span", {}, "behind locks whose holder is not known.")));
 		blame.replaceChildren(...(list.childElementCount
 			? [el("h3", {}, "Who kept others waiting"), list] : []));
@@ -130,7 +137,8 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 		const held = answer.locks.filter((l) => !isSignal(l.kind));
 		const rest = answer.locks.filter((l) => isSignal(l.kind));
 		const id = page.state.get().lock;
-		const chosen = answer.locks.find((l) => (id === null ? keyOf(l) === inferred : l.id === id));
+		const chosen = answer.locks.find(
+			(l) => (id === null ? keyOf(l) === inferred : l.id === id));
 		const rows = withSignals || (chosen && isSignal(chosen.kind)) ? answer.locks : held;
 		if (!answer.locks.length) {
 			panel.say(noLocksWords(page, page.state.get()));

@@ -52,7 +52,8 @@ export function kindArgs(page: Page, state: State): Args {
 
 /* The button for that, there only where waits are counted. */
 export function idleToggle(page: Page): HTMLElement {
-	const { root, set } = toggle("With idle", "Count also the time in which threads waited for work", () => {
+	const { root, set } = toggle("With idle",
+		"Count also the time in which threads waited for work", () => {
 		const { flame } = page.state.get();
 		page.state.set({ flame: { ...flame, idle: !flame.idle } }, "push");
 	});
@@ -118,7 +119,8 @@ function makeHead(page: Page, tools: HTMLElement, words: () => string): {
 
 export function makePanel<T>(root: HTMLElement, page: Page, parts: PanelParts<T>): Panel {
 	const tools = el("div", { class: "tools" });
-	const rangeOf = (state: State) => parts.range?.(state) ?? scope(state, page.info.duration_ns);
+	const rangeOf = (state: State) => parts.range?.(state)
+		?? scope(state, page.info.duration_ns);
 	const whoOf = (state: State) => parts.who?.(state) ?? threadWords(page, state.threads);
 	const { head, update } = makeHead(page, tools, () =>
 		scopeWords(page, rangeOf(page.state.get()), whoOf(page.state.get())));

@@ -32,7 +32,8 @@ export function isKernel(frame: Frame): boolean {
 /* The frames that tell something, root first; of the kernel only the outermost under user code. */
 export function telling(frames: readonly Frame[]): Frame[] {
 	const user = frames.some((f) => !isKernel(f));
-	let kernel = frames.filter((f) => isKernel(f) && !isPlain(f.name) && !(user && isIdle(f.name)));
+	let kernel = frames.filter((f) => isKernel(f) && !isPlain(f.name)
+		&& !(user && isIdle(f.name)));
 	if (user)
 		kernel = kernel.slice(-1);
 	const picked = [...kernel, ...frames.filter((f) => !isKernel(f) && !isPlain(f.name))];
@@ -81,11 +82,14 @@ export function stackBox(title: string, frames: readonly Frame[]): HTMLElement {
 	copy.className = "link small";
 	const list = el("ol", { class: "stack" });
 	for (const f of frames) {
-		const kinds = [isKernel(f) && "kernel", f.inlined && "inlined", isPlain(f.name) && "plain"];
+		const kinds = [isKernel(f) && "kernel", f.inlined && "inlined", isPlain(f.name)
+			&& "plain"];
 		list.append(el("li", {
 			class: kinds.filter(Boolean).join(" ") || null,
-			title: [f.name, origin(f), f.inlined ? "inlined" : ""].filter(Boolean).join("\n"),
-		}, el("span", { class: "fn" }, f.name || "?"), el("span", { class: "dim" }, place(f) || f.module)));
+			title: [f.name, origin(f), f.inlined ? "inlined"
+				: ""].filter(Boolean).join("\n"),
+		}, el("span", { class: "fn" }, f.name || "?"), el("span", { class: "dim" }, place(f)
+			|| f.module)));
 	}
 	return el("section", { class: "stackbox" },
 		el("h3", {}, title, frames.length ? copy : null),

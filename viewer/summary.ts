@@ -133,7 +133,8 @@ const KEPT = 4;
 const kept: { key: string; answer: Promise<Summary> }[] = [];
 
 export function askSummary(page: Page, state: State): Promise<Summary> {
-	const args = { ...scope(state, page.info.duration_ns), thread: threadSpec(page, state.threads) };
+	const args = { ...scope(state, page.info.duration_ns),
+		thread: threadSpec(page, state.threads) };
 	const key = JSON.stringify(args);
 	const known = kept.find((k) => k.key === key);
 	if (known)

@@ -44,7 +44,8 @@ export interface Table<T> {
 }
 
 function classes<T>(c: Column<T>): string {
-	return [c.number && "number", c.wide && "wide", c.optional && "optional"].filter(Boolean).join(" ");
+	return [c.number && "number", c.wide && "wide", c.optional
+		&& "optional"].filter(Boolean).join(" ");
 }
 
 export function makeTable<T>(parts: TableParts<T>): Table<T> {
@@ -86,24 +87,28 @@ export function makeTable<T>(parts: TableParts<T>): Table<T> {
 		const column = parts.columns.find((c) => c.id === sort)!;
 		const sign = up ? 1 : -1;
 		sorted = [...all].sort((a, b) => {
-			const tail = Number(parts.last?.(a) ?? false) - Number(parts.last?.(b) ?? false);
+			const tail = Number(parts.last?.(a) ?? false) - Number(parts.last?.(b)
+				?? false);
 			if (tail)
 				return tail;
 			const x = column.value(a);
 			const y = column.value(b);
 			if (typeof x === "number" && typeof y === "number")
 				return sign * (x - y);
-			return sign * String(x).localeCompare(String(y), undefined, { numeric: true });
+			return sign * String(x).localeCompare(String(y), undefined,
+				{ numeric: true });
 		});
 		heads.forEach((th, i) => {
 			const on = parts.columns[i]!.id === sort;
-			th.setAttribute("aria-sort", on ? (up ? "ascending" : "descending") : "none");
+			th.setAttribute("aria-sort", on ? (up ? "ascending" : "descending")
+				: "none");
 		});
 	}
 
 	function line(row: T): HTMLTableRowElement {
 		const key = parts.key(row);
-		const tr = el("tr", { "data-key": key, "aria-selected": key === current ? "true" : null });
+		const tr = el("tr", { "data-key": key, "aria-selected": key === current ? "true"
+			: null });
 		for (const c of parts.columns) {
 			const content = c.cell ? c.cell(row) : String(c.value(row));
 			tr.append(el("td", { class: classes(c) }, content));
@@ -186,7 +191,8 @@ export function makeTable<T>(parts: TableParts<T>): Table<T> {
 			fill();
 		},
 		picked: mark,
-		focus: () => ([...body.children] as HTMLElement[]).find((tr) => tr.tabIndex === 0)?.focus(),
+		focus: () => ([...body.children] as HTMLElement[]).find(
+			(tr) => tr.tabIndex === 0)?.focus(),
 	};
 }
 
@@ -194,5 +200,6 @@ export function makeTable<T>(parts: TableParts<T>): Table<T> {
 export function barCell(text: string, share: number, title?: string): HTMLElement {
 	const bar = el("span", { class: "bar" });
 	bar.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
-	return el("span", { class: "bar-cell", title }, bar, el("span", { class: "bar-text" }, text));
+	return el("span", { class: "bar-cell", title }, bar,
+		el("span", { class: "bar-text" }, text));
 }

@@ -64,23 +64,34 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 		up: true,
 		key: (r) => String(r.index),
 		columns: [
-			{ id: "interest", head: "#", number: true, optional: true, title: "By interest: what tells most first",
-			  value: (r) => rank.get(r.index) ?? 0, cell: (r) => String((rank.get(r.index) ?? 0) + 1) },
+			{ id: "interest", head: "#", number: true, optional: true,
+				title: "By interest: what tells most first",
+			  value: (r) => rank.get(r.index) ?? 0,
+				cell: (r) => String((rank.get(r.index) ?? 0) + 1) },
 			{ id: "comm", head: "Thread", value: (r) => r.comm,
-			  cell: (r) => el("span", { class: "thread-name", title: `${r.comm} (${r.tid}) of ${r.process} (${r.pid})` },
+			  cell: (r) => el("span",
+				{ class: "thread-name",
+				title: `${r.comm} (${r.tid}) of ${r.process} (${r.pid})` },
 				r.comm, several && el("span", { class: "dim" }, ` ${r.process}`)) },
-			{ id: "tid", head: "tid", number: true, optional: true, value: (r) => r.tid },
-			{ id: "alive", head: "Time", number: true, optional: true, title: "How long it lived in this range",
+			{ id: "tid", head: "tid", number: true, optional: true,
+				value: (r) => r.tid },
+			{ id: "alive", head: "Time", number: true, optional: true,
+				title: "How long it lived in this range",
 			  value: (r) => r.alive, cell: (r) => duration(r.alive) },
 			{ id: "bar", head: "How it was spent", wide: true, value: (r) => r.mostly,
 			  cell: (r) => barOf(page, r) },
-			{ id: "running", head: "Running", number: true, value: (r) => r.running_ns / (r.alive || 1),
+			{ id: "running", head: "Running", number: true,
+				value: (r) => r.running_ns / (r.alive || 1),
 			  cell: (r) => share(r.running_ns, r) },
-			{ id: "runnable", head: "Runnable", number: true, optional: true, title: "Could run, but had no CPU",
-			  value: (r) => (r.runnable_ns ?? 0) / (r.alive || 1), cell: (r) => share(r.runnable_ns, r) },
+			{ id: "runnable", head: "Runnable", number: true, optional: true,
+				title: "Could run, but had no CPU",
+			  value: (r) => (r.runnable_ns ?? 0) / (r.alive || 1),
+				cell: (r) => share(r.runnable_ns, r) },
 			{ id: "waiting", head: "Waiting", number: true,
-			  value: (r) => (r.waiting_ns ?? 0) / (r.alive || 1), cell: (r) => share(r.waiting_ns, r) },
-			{ id: "mostly", head: "Mostly waits for", optional: true, value: (r) => r.mostly },
+			  value: (r) => (r.waiting_ns ?? 0) / (r.alive || 1),
+				cell: (r) => share(r.waiting_ns, r) },
+			{ id: "mostly", head: "Mostly waits for", optional: true,
+				value: (r) => r.mostly },
 		],
 		pick(row) {
 			const now = page.state.get().threads;
@@ -112,13 +123,15 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 
 	const panel = makePanel<{ threads: ThreadTime[] }>(root, page, {
 		/* All threads, always: this is where they are chosen. */
-		ask: (state) => page.askJson("threads", { ...scopeArgs(page, state), threads: null }),
+		ask: (state) => page.askJson("threads",
+			{ ...scopeArgs(page, state), threads: null }),
 		show(answer) {
 			const rows = answer.threads.map((t): Row => {
 				const info = page.thread(t.index);
 				const parts = partsOf(page, t);
 				const alive = parts.reduce((ns, part) => ns + part[1], 0);
-				const most = parts.filter(([cls]) => cls !== RUNNING && cls !== LOST)
+				const most = parts.filter(([cls]) => cls !== RUNNING
+					&& cls !== LOST)
 					.sort((a, b) => b[1] - a[1])[0];
 				return {
 					...t,
@@ -143,12 +156,15 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 			const all = [...sums.values()].reduce((a, b) => a + b, 0);
 			legend.replaceChildren(...[...sums].sort((a, b) => b[1] - a[1]).slice(0, 9)
 				.map(([cls, ns]) => {
-					const key = el("i", { class: hatched(cls) ? "swatch hatched" : "swatch" });
+					const key = el("i",
+						{ class: hatched(cls) ? "swatch hatched"
+						: "swatch" });
 					key.style.background = color(cls);
 					return el("span", { class: "swatch-one" }, key,
 						`${className(page, cls)} ${percent(ns, all)}`);
 				}));
-			note.textContent = unseenWords(page, unseen(page, "switches") ? "switches" : "run_queue");
+			note.textContent = unseenWords(page, unseen(page, "switches") ? "switches"
+				: "run_queue");
 			note.hidden = !note.textContent;
 			if (!panel.body.contains(table.root))
 				panel.body.replaceChildren(legend, note, table.root);

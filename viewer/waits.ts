@@ -8,7 +8,9 @@ import type { Page } from "./page";
 import { color } from "./palette";
 import { makePanel, toggle } from "./panel";
 import { pathWords, stackBox } from "./stack";
-import { askSummary, focusOn, sinceBegin, summaryWho, type Summary, type Wait, type Waker } from "./summary";
+import {
+	askSummary, focusOn, sinceBegin, summaryWho, type Summary, type Wait, type Waker,
+} from "./summary";
 import { barCell, makeTable } from "./table";
 import { clock, count, duration, el, plural } from "./util";
 import { nothingWords, unseenWords } from "./words";
@@ -63,7 +65,8 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 			  cell: (w) => clock(page.info, sinceBegin(page, w.max_start_unix_ns)) },
 			{ id: "place", head: "Where", wide: true, value: (w) => pathWords(w.stack),
 			  cell: (w) => placeCell(w) },
-			{ id: "waker", head: "Mostly woken by", optional: true, value: (w) => wakerWords(page, w) },
+			{ id: "waker", head: "Mostly woken by", optional: true,
+				value: (w) => wakerWords(page, w) },
 		],
 		pick(w) {
 			picked = key(w);
@@ -75,7 +78,8 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 	function placeCell(w: Wait): HTMLElement {
 		const name = lockName(w);
 		const path = w.stack.length ? pathWords(w.stack, 4) : "no stack";
-		return el("span", { class: "place", title: pathWords(w.stack, 99) }, el("span", { class: "path" }, path),
+		return el("span", { class: "place", title: pathWords(w.stack, 99) },
+			el("span", { class: "path" }, path),
 			name && el("b", { class: "lock-name" }, name));
 	}
 
@@ -98,7 +102,9 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 			el("h2", {}, `${plural(w.threads, "thread")} waited ${reason?.words ?? w.reason}` +
 				(lockName(w) ? `, ${lockName(w)}` : "")),
 			el("p", {}, `${plural(w.count, "time")}, ${duration(w.total_ns)} in all, at most ` +
-				`${duration(w.max_ns)}.` + (w.not_ended ? ` ${count(w.not_ended)} had not ended.` : "")),
+				`${duration(w.max_ns)}.` +
+					(w.not_ended ? ` ${count(w.not_ended)} had not ended.`
+					: "")),
 			w.lock === null ? "" : el("button", { class: "link", onclick: () => {
 				const lock = answer?.locks[w.lock!];
 				if (lock)

@@ -72,7 +72,8 @@ export function unseenWords(page: Page, what: string): string {
 
 function where(state: State): string {
 	return (state.sel ? "in this range" : "in this recording") +
-		(state.threads ? (state.threads.length === 1 ? ", in this thread" : ", in these threads") : "");
+		(state.threads ? (state.threads.length === 1 ? ", in this thread"
+			: ", in these threads") : "");
 }
 
 /* Why a view of samples or waits has nothing to show. */

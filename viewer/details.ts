@@ -5,11 +5,12 @@
  */
 import { recordingNotes, legend } from "./details-rest";
 import { mainHolders, type Focus, type Holder, type Interval, type Waker } from "./focus";
-import type { Frame, Page } from "./page";
+import type { Page } from "./page";
 import { ABSENT, chip, classWords } from "./palette";
+import { stackBox } from "./stack";
 import { same } from "./state";
 import type { View } from "./timeline-view";
-import { clock, copyText, duration, el, plural, since } from "./util";
+import { clock, duration, el, plural, since } from "./util";
 
 const HOLDERS = 4; /* that are listed */
 
@@ -78,10 +79,12 @@ function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
 		add("Known by", i.evidence);
 	parts.push(list, moves(page, act, i));
 	if (i.stack.length)
-		parts.push(stack("stack", i.stack, i.kind === "waiting" ? "Where it waited"
-			: `Where it ran${i.sample_ts === null ? "" : `, at ${since(i.sample_ts)}`}`));
+		parts.push(stackBox(i.kind === "waiting" ? "Where it waited"
+			: `Where it ran${i.sample_ts === null ? "" : `, at ${since(i.sample_ts)}`}`,
+			i.stack));
+	/* Who waited is what one looks for; who woke it may be opened. */
 	if (i.waker?.stack.length)
-		parts.push(stack("waker", i.waker.stack, "Where its waker was"));
+		parts.push(stackBox("Where its waker was", i.waker.stack, "waker", false));
 	return parts;
 }
 
@@ -147,29 +150,6 @@ function moves(page: Page, act: DetailActions, i: Interval): HTMLElement {
 		el("button", { class: "button", title: "Zoom to it (Enter)",
 			onclick: () => act.view.show({ from: i.start, to: i.end }) }, "Zoom"),
 		el("button", { class: "button", title: "Back (Backspace)", onclick: () => page.state.back() }, "Back"));
-}
-
-export function stackText(frames: Frame[]): string {
-	return frames.map((f) => `${f.name}${f.inlined ? " (inlined)" : ""}  ${f.module}` +
-		(f.file ? `  ${f.file}:${f.line}` : "")).join("\n") + "\n";
-}
-
-function stack(id: string, frames: Frame[], title: string): HTMLElement {
-	const copy = el("button", { class: "link small", "data-test": `copy-${id}` }, "Copy");
-	copy.addEventListener("click", () => {
-		void copyText(stackText(frames)).then((done) => {
-			copy.textContent = done ? "Copied" : "Not allowed";
-			setTimeout(() => (copy.textContent = "Copy"), 1500);
-		});
-	});
-	const list = el("ol", { class: "stack" });
-	for (const f of frames)
-		list.append(el("li", {
-			class: f.inlined ? "inlined" : f.module === "[kernel]" ? "kernel" : null,
-			title: `${f.name}\n${f.module}${f.file ? `\n${f.file}:${f.line}` : ""}${f.inlined ? "\ninlined" : ""}`,
-		}, el("span", { class: "fn" }, f.name), el("span", { class: "dim" }, f.module)));
-	/* Who waited is what one looks for; who woke it may be opened. */
-	return el("details", { class: "stackbox", open: id === "stack" }, el("summary", {}, title), copy, list);
 }
 
 function ofStall(page: Page, act: DetailActions, index: number): Node[] {

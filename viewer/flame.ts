@@ -106,7 +106,7 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 	const status = el("div", { class: "flame-words", id: "flame-status",
 		"aria-live": "polite" });
 	const legend = el("div", { class: "swatches", "aria-label": "Colours" });
-	const copy = copyButton(() => stackOf(current()));
+	const copy = copyButton(() => stackOf(current()), { class: "button" });
 	const more = el("button", {
 		class: "button",
 		title: "Callers and callees of this function",

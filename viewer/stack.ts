@@ -66,32 +66,39 @@ export function stackText(frames: readonly Frame[]): string {
 		.join("");
 }
 
-export function copyButton(text: () => string, what = "Copy"): HTMLButtonElement {
-	const button: HTMLButtonElement = el("button", { class: "button", onclick: () => {
+export function copyButton(text: () => string, props: { class: string; "data-test"?: string }):
+	HTMLButtonElement {
+	const button = el("button", props, "Copy");
+	button.addEventListener("click", () => {
 		void copyText(text()).then((done) => {
 			button.textContent = done ? "Copied" : "Not allowed";
-			setTimeout(() => (button.textContent = what), 1500);
+			setTimeout(() => (button.textContent = "Copy"), 1500);
 		});
-	} }, what);
+	});
 	return button;
 }
 
-/* The whole stack, leaf first; what is on every stack is dim. */
-export function stackBox(title: string, frames: readonly Frame[]): HTMLElement {
-	const copy = copyButton(() => stackText(frames));
-	copy.className = "link small";
+/* The whole stack, leaf first; what is on every stack is dim. `id` is for tests. */
+export function stackBox(title: string, frames: readonly Frame[], id = "stack", open = true):
+	HTMLElement {
 	const list = el("ol", { class: "stack" });
 	for (const f of frames) {
-		const kinds = [isKernel(f) && "kernel", f.inlined && "inlined", isPlain(f.name)
-			&& "plain"];
+		const kinds = [
+			isKernel(f) && "kernel",
+			f.inlined && "inlined",
+			isPlain(f.name) && "plain",
+		];
+		const words = [f.name, origin(f), f.inlined ? "inlined" : ""];
 		list.append(el("li", {
 			class: kinds.filter(Boolean).join(" ") || null,
-			title: [f.name, origin(f), f.inlined ? "inlined"
-				: ""].filter(Boolean).join("\n"),
-		}, el("span", { class: "fn" }, f.name || "?"), el("span", { class: "dim" }, place(f)
-			|| f.module)));
+			title: words.filter(Boolean).join("\n"),
+		},
+		el("span", { class: "fn" }, f.name || "?"),
+		el("span", { class: "dim" }, place(f) || f.module)));
 	}
-	return el("section", { class: "stackbox" },
-		el("h3", {}, title, frames.length ? copy : null),
-		frames.length ? list : el("p", { class: "dim" }, "No stack was recorded."));
+	if (!frames.length)
+		return el("p", { class: "dim" }, `${title}: no stack was recorded.`);
+	return el("details", { class: "stackbox", open }, el("summary", {}, title),
+		copyButton(() => stackText(frames), { class: "link small", "data-test": `copy-${id}` }),
+		list);
 }

@@ -5,7 +5,7 @@
  * with Ctrl or Shift about several.
  */
 import type { Page } from "./page";
-import { className, color, hatched, LOST, RUNNING, stackOrder } from "./palette";
+import { chip, className, color, hatched, LOST, RUNNING, stackOrder } from "./palette";
 import { makePanel, scopeArgs } from "./panel";
 import { makeTable } from "./table";
 import { duration, el, percent } from "./util";
@@ -17,8 +17,9 @@ interface ThreadTime {
 	runnable_ns: number | null;
 	waiting_ns: number | null;
 	lost_ns: number;
+	unseen_ns: number; /* of engines that see no switches: whether it ran or waited */
 	waits: Record<string, number>;
-	samples?: number;
+	samples: number;
 }
 
 interface Row extends ThreadTime {
@@ -34,7 +35,8 @@ interface Row extends ThreadTime {
 /* [class, ns] in the order of the timeline's columns. */
 function partsOf(page: Page, t: ThreadTime): [number, number][] {
 	const ids = new Map(page.info.reasons.map((r) => [r.name, r.id]));
-	const parts: [number, number][] = [[RUNNING, t.running_ns], [LOST, t.lost_ns]];
+	const parts: [number, number][] = [[RUNNING, t.running_ns],
+		[LOST, t.lost_ns + t.unseen_ns]];
 	for (const [name, ns] of Object.entries(t.waits))
 		parts.push([ids.get(name) ?? 0, ns]);
 	return parts.filter(([, ns]) => ns > 0).sort((a, b) => stackOrder(a[0]) - stackOrder(b[0]));
@@ -155,14 +157,8 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 					sums.set(cls, (sums.get(cls) ?? 0) + ns);
 			const all = [...sums.values()].reduce((a, b) => a + b, 0);
 			legend.replaceChildren(...[...sums].sort((a, b) => b[1] - a[1]).slice(0, 9)
-				.map(([cls, ns]) => {
-					const key = el("i",
-						{ class: hatched(cls) ? "swatch hatched"
-						: "swatch" });
-					key.style.background = color(cls);
-					return el("span", { class: "swatch-one" }, key,
-						`${className(page, cls)} ${percent(ns, all)}`);
-				}));
+				.map(([cls, ns]) => el("span", { class: "swatch-one" }, chip(cls),
+					`${className(page, cls)} ${percent(ns, all)}`)));
 			note.textContent = unseenWords(page, unseen(page, "switches") ? "switches"
 				: "run_queue");
 			note.hidden = !note.textContent;

@@ -5,7 +5,7 @@
  * only when asked for.
  */
 import type { Page } from "./page";
-import { color } from "./palette";
+import { chip } from "./palette";
 import { makePanel, toggle } from "./panel";
 import { pathWords, stackBox } from "./stack";
 import {
@@ -30,10 +30,8 @@ function wakerWords(page: Page, w: Wait): string {
 
 export function reasonChip(page: Page, name: string): HTMLElement {
 	const reason = page.info.reasons.find((r) => r.name === name);
-	const swatch = el("i", { class: "swatch" });
-	swatch.style.background = color(reason?.id ?? 0);
 	return el("span", { class: "reason", title: reason ? `It waited ${reason.words}.` : null },
-		swatch, reason?.label ?? name);
+		chip(reason?.id ?? 0), reason?.label ?? name);
 }
 
 export function mountWaits(root: HTMLElement, page: Page): void {

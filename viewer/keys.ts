@@ -22,6 +22,9 @@ export function attachKeys(table: Key[]): void {
 		const plain = e.getModifierState("AltGraph") || !(e.ctrlKey || e.altKey);
 		if (e.defaultPrevented || e.metaKey || !plain)
 			return;
+		/* Escape closes a dialog: that is the browser's business. */
+		if (document.querySelector("dialog[open]"))
+			return;
 		if (typing(e)) {
 			if (e.key === "Escape")
 				(e.target as HTMLElement).blur();

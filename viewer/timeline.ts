@@ -23,6 +23,7 @@ import { clock, duration, el, percent, since } from "./util";
 const AROUND = 12; /* lanes asked for above and below those in sight */
 const MUTEX = 11;
 const TRIES = 64;
+const FIRST_LANES = "thaw-first-lanes"; /* by which the bench tells when there is something to see */
 
 /* What `cpu_at` answers. */
 interface CpuInterval {
@@ -466,5 +467,7 @@ export class Timeline {
 		this.cpus.wants(cpus);
 		const settled = this.threads.settled(threads) || !threads.ids.length;
 		this.canvas.dataset.settled = String(settled && (this.cpus.settled(cpus) || !cpus.ids.length));
+		if (settled && !performance.getEntriesByName(FIRST_LANES).length)
+			performance.mark(FIRST_LANES);
 	}
 }

@@ -29,6 +29,8 @@ export function makeQuery(name: string, args: Args = {}): string {
 }
 
 const OPEN = "{".charCodeAt(0);
+/* Marks that turn the direction of text: a name with one would be read as another name. */
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 function errorIn(bytes: ArrayBuffer): string | null {
 	const b = new Uint8Array(bytes, 0, Math.min(bytes.byteLength, 9));
@@ -49,7 +51,8 @@ export class Asker {
 	}
 
 	async askJson<T>(name: string, args?: Args): Promise<T> {
-		return JSON.parse(new TextDecoder().decode(await this.ask(name, args))) as T;
+		const text = new TextDecoder().decode(await this.ask(name, args));
+		return JSON.parse(text.replace(TURNING, "\ufffd")) as T;
 	}
 }
 

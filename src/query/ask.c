@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "view/export.h"
 
 int asked_flag(const struct request *rq, const char *key, bool *ret)
 {
@@ -33,7 +32,12 @@ int asked_threads(const struct query *q, const struct request *rq, bool **ret)
 
 int asked_sees_waits(const struct query *q)
 {
-	return export_check(q->model, EXPORT_WAIT);
+	if (q->model->facts.unseen & UNSEEN_SWITCHES)
+		return err_set(-ENODATA,
+			       "it was recorded with the %s engine, which does not see waits; "
+			       "record with --engine bpf or perf",
+			       q->model->facts.engine);
+	return 0;
 }
 
 uint64_t asked_sample_ns(const struct query *q)

@@ -15,7 +15,6 @@
 #include "query/ask.h"
 #include "query/holds.h"
 #include "model/parts.h"
-#include "view/json_parts.h"
 
 #define LANES_MAX 60
 #define COLS_MAX 10000

@@ -78,11 +78,11 @@ $(O)/thaw: $(ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -pie -o $@ $(ARCHIVES) $(LIBS)
 
-# An archive holds a folder's objects.
+# An archive holds a folder's objects; one that has lost a file makes another archive.
 define archive
-$(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out %.bpf.c,$(wildcard src/$(1)/*.c)))
+$(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out %.bpf.c,$(wildcard src/$(1)/*.c))) src/$(1)
 	$(call say,AR,$$@)
-	$(Q)rm -f $$@ && ar rcs $$@ $$^
+	$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach d,preload $(FOLDERS),$(eval $(call archive,$(d))))
 

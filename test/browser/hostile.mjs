@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Captures that were made to break a page (make_hostile.c): names that are markup, a million intervals,
+ * ten thousand threads, torn files, nothing at all. The watch in harness.mjs sees a name come to life.
+ */
+import { assert, Tab, report, test } from "./harness.mjs";
+
+const TABS = ["flame", "functions", "waits", "locks", "threads", "heatmap", "chart"];
+
+/** Looks at everything once. */
+async function everything(tab) {
+	const there = [];
+	for (const id of TABS)
+		if (await tab.at(`tab-${id}`).count()) {
+			await tab.tab(id);
+			there.push(id);
+		}
+	assert.ok(there.length >= 5, `only the tabs ${there}`);
+}
+
+test("hostile names are text", { capture: "names" }, async (tab) => {
+	const before = await tab.page.evaluate(() => document.querySelectorAll("img, script, svg, b, iframe").length);
+	await everything(tab);
+	await tab.tab("threads");
+	const rows = await tab.table("Threads");
+	const names = report("names").threads.map((t) => t.comm);
+	for (const name of ["<img src=x onerror=pwned()>", "<script>pwned()</script>", "__proto__", "constructor",
+		"javascript:pwned()", "${pwned()}{{pwned()}}"]) {
+		assert.ok(names.includes(name), `the capture has no ${name}`);
+		assert.ok(rows.some((r) => r.Thread.startsWith(name)), `${name} is not shown as it is`);
+	}
+	await tab.tab("locks");
+	assert.ok((await tab.table("Locks")).some((r) => r.Lock === "lock<img src=x onerror=pwned()>"));
+	await tab.tab("functions");
+	const functions = await tab.table("Functions");
+	assert.ok(functions.some((r) => r.Function === "<script>pwned()</script>"));
+	assert.ok(functions.some((r) => r.Function === 'hot<int>::operator()("</script>")'));
+	assert.ok(functions.some((r) => r.Function === "__proto__"));
+	const after = await tab.page.evaluate(() =>
+		[...document.querySelectorAll("img, script, svg, iframe")].length);
+	assert.ok(after <= before, "there are elements that were not there");
+	assert.ok(rows.some((r) => r.Thread.startsWith("\ufffdgnp.evil")), "a name is read from right to left");
+	assert.ok(!/[\u202a-\u202e\u2066-\u2069]/.test(await tab.page.locator("body").innerText()));
+	await tab.shot("hostile");
+});
+
+test("hostile names in details, tooltips and stalls", { capture: "names" }, async (tab) => {
+	await tab.at("stalls").getByRole("button").filter({ hasText: "stood behind" }).first().click();
+	await tab.at("stall-holder").click();
+	const details = tab.page.getByRole("complementary", { name: "Details" });
+	await details.getByText("disk").first().waitFor();
+	assert.match(await details.innerText(), /<svg\/onload=pwned\(\)>/);
+	const { box, x } = await tab.where();
+	for (const ts of [0.1e9, 0.55e9, 1.55e9, 3.5e9])
+		for (let y = box.y + 5; y < box.y + box.height; y += 25) {
+			await tab.page.mouse.move(x(ts), y);
+			await tab.page.mouse.click(x(ts), y);
+		}
+	await tab.calm();
+});
+
+test("a very long name makes nothing wider than the window", { capture: "names" }, async (tab) => {
+	await everything(tab);
+	const wide = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+	assert.ok(wide <= 0, `${wide} pixels too wide`);
+});
+
+test("a million intervals", { capture: "million" }, async (tab) => {
+	const { box } = await tab.where();
+	await tab.calm();
+	await tab.shot("million");
+	await tab.page.mouse.move(box.x + 300, box.y + 150);
+	for (let i = 0; i < 20; i++)
+		await tab.page.mouse.wheel(0, -300);
+	await tab.until("view", undefined);
+	await tab.calm();
+	await tab.page.mouse.click(box.x + 300, box.y + 150);
+	await tab.until("focus", undefined);
+	await tab.at("detail-title").waitFor();
+	await everything(tab);
+	await tab.shot("million-near");
+});
+
+test("ten thousand threads", { capture: "threads" }, async (tab) => {
+	await tab.calm();
+	await tab.shot("threads");
+	await everything(tab);
+	await tab.tab("threads");
+	const shown = await tab.table("Threads");
+	assert.ok(shown.length >= 100, `${shown.length} rows`);
+	const elements = await tab.page.evaluate(() => document.querySelectorAll("*").length);
+	assert.ok(elements < 20000, `${elements} elements`);
+	const { box } = await tab.where();
+	await tab.page.mouse.move(box.x + 300, box.y + 100);
+	await tab.page.keyboard.down("Alt");
+	for (let i = 0; i < 10; i++)
+		await tab.page.mouse.wheel(0, 4000);
+	await tab.page.keyboard.up("Alt");
+	await tab.calm();
+});
+
+for (const name of ["torn", "cut"])
+	test(`a torn file shows what there is, and says so (${name})`, { capture: name }, async (tab) => {
+		const damage = report(name).capture;
+		assert.ok(!damage.complete || damage.damage, "the capture is whole");
+		const text = await tab.page.locator("body").innerText();
+		assert.match(text, /not all was seen|torn|damaged|killed|not complete|missing|cut/i);
+		await everything(tab);
+		await tab.shot(name);
+	});
+
+test("an empty capture gets a sentence", { capture: "empty", options: { wait: false } }, async (tab) => {
+	await tab.page.getByRole("heading", { name: "Nothing to show" }).waitFor();
+	assert.match(await tab.page.locator("body").innerText(), /no threads in it/);
+	await tab.shot("empty");
+});
+
+test("what was lost is shown and said", { capture: "lost" }, async (tab) => {
+	await tab.calm();
+	await tab.shot("lost");
+	const text = await tab.page.locator("body").innerText();
+	assert.match(text, /not all was seen|lost/i);
+	const lost = report("lost").threads.find((t) => t.lost_ns);
+	assert.ok(lost, "the capture lost nothing");
+	const { x } = await tab.where();
+	await tab.page.mouse.click(x(3.4e9), await tab.lane("gnp.evil"));
+	await tab.at("detail-title").waitFor();
+	await everything(tab);
+});
+
+test("a recording without switches says what it does not see", { capture: "ctimer" }, async (tab) => {
+	await tab.calm();
+	await tab.shot("ctimer");
+	await tab.tab("waits");
+	assert.match(await tab.at("sentence").first().innerText(), /does not see/);
+	await tab.tab("functions");
+	assert.ok((await tab.table("Functions")).some((r) => r.Function === "lookup"));
+	await everything(tab);
+});

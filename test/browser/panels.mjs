@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/* The tabs under a hand: flame graph, functions, locks, heatmap and the comparison of two ranges. */
+import { assert, isPercent, report, test } from "./harness.mjs";
+import { select } from "./timeline.mjs";
+
+test("search the flame graph", { options: { hash: "#tab=flame" } }, async (tab) => {
+	await tab.calm();
+	const truth = report("demo");
+	const samples = truth.threads.reduce((n, t) => n + t.samples, 0);
+	const lookup = truth.functions.find((f) => f.name === "lookup");
+	await tab.at("flame-search").fill("/^lookup$/");
+	await tab.page.waitForFunction(() => /%/.test(document.querySelector('[data-test="flame-found"]').textContent));
+	const found = await tab.at("flame-found").innerText();
+	assert.ok(isPercent(found.split(" ")[0], lookup.total_samples, samples), `${found}; ${lookup.total_samples} of ${samples}`);
+	await tab.shot("flame-search");
+	await tab.at("flame-search").fill("no such function");
+	await tab.at("flame-found").getByText(/no function/).waitFor();
+	await tab.at("flame-search").fill("/(/");
+	await tab.at("flame-found").getByText(/not a regular expression/).waitFor();
+});
+
+test("zoom the flame graph and come back", { options: { hash: "#tab=flame" } }, async (tab) => {
+	await tab.calm();
+	const flame = tab.at("flame");
+	await flame.focus();
+	for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "Enter"])
+		await tab.page.keyboard.press(key);
+	await tab.until("flame", undefined);
+	const crumbs = tab.page.getByRole("navigation").getByRole("button");
+	assert.ok((await crumbs.count()) > 1);
+	await tab.shot("flame-zoom");
+	await crumbs.first().click();
+	await tab.until("flame", null);
+	const box = await flame.boundingBox();
+	await tab.page.mouse.click(box.x + 0.4 * box.width, box.y + 50);
+	await tab.until("flame", undefined);
+	await tab.page.goBack();
+	await tab.until("flame", null);
+});
+
+test("the flame graph from below, by thread, waiting, and as a list", { options: { hash: "#tab=flame" } },
+	async (tab) => {
+		await tab.calm();
+		const panel = tab.page.getByRole("tabpanel");
+		for (const name of ["Inverted", "By thread", "Waiting", "Both", "As list"]) {
+			await panel.getByRole("button", { name, exact: true }).click();
+			await tab.calm();
+			await tab.shot(`flame-${name.toLowerCase().replace(" ", "-")}`);
+		}
+		assert.ok((await panel.getByRole("treeitem").count()) > 3);
+	});
+
+test("a function's callers and callees", { options: { hash: "#tab=functions" } }, async (tab) => {
+	await tab.calm();
+	await tab.page.getByRole("grid", { name: "Functions" }).getByRole("row")
+		.filter({ hasText: "hash_bytes" }).first().click();
+	const side = tab.page.getByRole("region", { name: "Callers and callees" });
+	await side.getByText("Called by").waitFor();
+	assert.match(await side.innerText(), /lookup|serve|work/);
+	await tab.shot("functions");
+});
+
+test("a lock at length", { options: { hash: "#tab=locks" } }, async (tab) => {
+	await tab.calm();
+	const truth = report("demo").locks.find((l) => l.name === "commit_lock");
+	await tab.page.getByRole("grid", { name: "Locks" }).getByRole("row")
+		.filter({ hasText: "commit_lock" }).first().click();
+	const side = tab.page.getByRole("region", { name: "The chosen lock" });
+	await side.getByText("checkpointer").first().waitFor();
+	const text = await side.innerText();
+	for (const w of truth.waiters)
+		assert.match(text, new RegExp(w.comm));
+	await tab.calm();
+	await tab.shot("lock");
+});
+
+test("a range picked in the heatmap", { options: { hash: "#tab=heatmap" } }, async (tab) => {
+	await tab.calm();
+	const map = tab.at("heatmap");
+	const box = await map.boundingBox();
+	await tab.page.mouse.move(box.x + 0.3 * box.width, box.y + 0.2 * box.height);
+	await tab.page.mouse.down();
+	await tab.page.mouse.move(box.x + 0.5 * box.width, box.y + 0.5 * box.height, { steps: 4 });
+	await tab.page.mouse.up();
+	const sel = (await tab.until("sel", undefined)).split("-").map(Number);
+	assert.ok(sel[1] > sel[0]);
+	await tab.calm();
+	await tab.shot("heatmap");
+	await tab.tab("flame");
+	const truth = report("demo", "--from", `${sel[0]}ns`, "--to", `${sel[1]}ns`);
+	const samples = truth.threads.reduce((n, t) => n + t.samples, 0);
+	const text = await tab.page.getByRole("tabpanel").innerText();
+	assert.match(text, samples ? new RegExp(`all: ${samples} `) : /No sample/);
+});
+
+test("two ranges compared", {}, async (tab) => {
+	const a = await select(tab, 0.1, 0.3);
+	await tab.page.goto(`${tab.address}#tab=flame&sel=${a.from}-${a.to}&sel2=${a.to}-${2 * a.to}`);
+	await tab.at("diff-legend").waitFor();
+	await tab.calm();
+	await tab.shot("diff");
+	await tab.page.getByRole("tabpanel").getByRole("button", { name: /one range|stop|only|end/i }).first().click();
+	await tab.until("sel2", null);
+});
+
+test("one thread over time", { options: { hash: "#tab=chart" } }, async (tab) => {
+	await tab.calm();
+	const { box } = await tab.where();
+	await tab.page.mouse.click(box.x + 0.4 * box.width, await tab.lane("worker-1"));
+	await tab.until("focus", undefined);
+	await tab.calm();
+	await tab.page.getByRole("tabpanel").getByText("worker-1").first().waitFor();
+	await tab.shot("chart");
+});

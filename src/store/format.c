@@ -3,14 +3,8 @@
 #include "store/format.h"
 
 #include <string.h>
-#include <zlib.h>
 
 #include "base/err.h"
-
-uint32_t format_crc(const void *p, size_t n)
-{
-	return (uint32_t)crc32_z(0, p, n);
-}
 
 void file_head_seal(struct file_head *h)
 {

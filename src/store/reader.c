@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/err.h"
 #include "store/plain.h"
@@ -198,12 +197,11 @@ static int load_tables(struct reader *r)
 	return 0;
 }
 
-static int load(struct reader *r, const char *path, unsigned flags)
+/* The source is open. */
+static int load(struct reader *r, unsigned flags)
 {
-	int rc = source_open(&r->source, path, flags & READER_NO_CHECKSUMS);
+	int rc;
 
-	if (rc)
-		return rc;
 	r->max_index = r->source.size * INDEX_PER_BYTE;
 	r->info.version = r->source.head.version;
 	r->info.file_bytes = r->source.size;
@@ -220,18 +218,40 @@ static int load(struct reader *r, const char *path, unsigned flags)
 	return load_tables(r);
 }
 
-int reader_open_flags(const char *path, unsigned flags, struct reader **ret)
+static struct reader *reader_new(void)
 {
 	struct reader *r = mem_zalloc(sizeof(*r));
-	int rc;
 
 	r->source.fd = -1;
 	r->symtab = symtab_new();
 	decoder_init(&r->decoder);
-	rc = load(r, path, flags);
+	return r;
+}
+
+int reader_open_flags(const char *path, unsigned flags, struct reader **ret)
+{
+	struct reader *r = reader_new();
+	int rc = source_open(&r->source, path, flags & READER_NO_CHECKSUMS);
+
+	rc = rc ? rc : load(r, flags);
 	if (rc) {
 		reader_close(r);
 		return err_add(rc, "%s", path);
+	}
+	err_clear();
+	*ret = r;
+	return 0;
+}
+
+int reader_open_memory(const void *p, size_t n, unsigned flags, struct reader **ret)
+{
+	struct reader *r = reader_new();
+	int rc = source_open_memory(&r->source, p, n, flags & READER_NO_CHECKSUMS);
+
+	rc = rc ? rc : load(r, flags);
+	if (rc) {
+		reader_close(r);
+		return rc;
 	}
 	err_clear();
 	*ret = r;
@@ -246,12 +266,10 @@ int reader_open(const char *path, struct reader **ret)
 int reader_follow(struct reader *r)
 {
 	size_t whole = r->index.list.n;
-	struct stat st;
-	int rc = 0;
+	int rc = source_grow(&r->source);
 
-	if (fstat(r->source.fd, &st))
-		return err_set(-errno, "%s", strerror(errno));
-	r->source.size = (uint64_t)st.st_size;
+	if (rc)
+		return rc;
 	r->max_index = r->source.size * INDEX_PER_BYTE;
 	r->info.file_bytes = r->source.size;
 	while (whole && r->index.list.v[whole - 1].state != INDEX_CHUNK)

@@ -1,29 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A capture file as a source of chunks: reads at an offset, checks, decompresses. With pread rather
- * than mmap: a file that is cut under us is damage like any other, and must not be a SIGBUS.
+ * A capture as a source of chunks: reads at an offset, checks, decompresses. From a file with pread
+ * rather than mmap: a file that is cut under us is damage like any other, and must not be a SIGBUS.
+ * Or from memory, for who has all of it anyway.
  */
 #ifndef THAW_STORE_SOURCE_H
 #define THAW_STORE_SOURCE_H
+
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "store/format.h"
 #include "store/index.h"
 
+struct expander;
+struct source;
+
+/* Fewer bytes than asked for only at the end; negative on I/O errors. */
+typedef ssize_t source_fn(const struct source *s, uint64_t offset, void *into, size_t n);
+
 struct source {
-	int fd;
-	uint64_t size; /* when it was opened */
+	source_fn *read;
+	void (*close)(struct source *s); /* NULL: there is nothing to close */
+	int fd;				 /* a file; -1: none */
+	const uint8_t *memory;		 /* or the whole of it */
+	uint64_t size;			 /* when it was opened */
 	struct file_head head;
 	bool no_checksums;
-	struct ZSTD_DCtx_s *zstd;
+	struct expander *expander;
 	struct buf stored;
 };
 
+/* source_file.c */
 int source_open(struct source *s, const char *path, bool no_checksums);
+/* Looks at the size again, of one that grows. */
+int source_grow(struct source *s);
+
+/* The memory must outlive the source. */
+int source_open_memory(struct source *s, const void *p, size_t n, bool no_checksums);
+/* What both have in common: the head is read and checked. */
+int source_begin(struct source *s);
 void source_close(struct source *s);
 
-/* Fewer bytes than asked for only at the end of the file; negative on I/O errors. */
-ssize_t source_read(const struct source *s, uint64_t offset, void *into, size_t n);
+static inline ssize_t source_read(const struct source *s, uint64_t offset, void *into, size_t n)
+{
+	return s->read(s, offset, into, n);
+}
 
 /* The chunk header at that offset, if there is one that is valid. */
 bool source_head(const struct source *s, uint64_t offset, struct chunk_head *ret);

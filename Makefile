@@ -122,9 +122,31 @@ $(B)/gen/nested.skel.h $(B)/gen/kernel_ring.skel.h: $(B)/gen/%.skel.h:
 $(O)/obj/trial/own.o: $(B)/gen/nested.skel.h
 $(O)/obj/trial/kernel.o: $(B)/gen/kernel_ring.skel.h
 
-# The page: its code and styles bundled, put into one document, and that into thaw. WASM is the
-# engine inside of exported pages.
-WASM ?=
+# The engine inside of exported pages: the folders that answer, as WebAssembly, with what they have of
+# a system in viewer/host. It imports nothing, so that a page has nothing to give it.
+WASM := $(B)/viewer/thaw.wasm
+WASM_LEFT_OUT := $(addprefix src/,base/mem.c base/options.c store/append.c store/disk.c store/encode.c \
+	store/expand.c store/pack.c store/plain.c store/source_file.c store/writer.c view/export_%.c \
+	view/locks%.c view/page%.c view/report_text.c)
+WASM_SRCS := $(filter-out $(WASM_LEFT_OUT),$(foreach d,base store model view query,$(wildcard src/$(d)/*.c))) \
+	$(wildcard viewer/host/*.c)
+WASM_OBJS := $(patsubst %.c,$(B)/viewer/obj/%.o,$(WASM_SRCS))
+WASM_CFLAGS := --target=wasm32-wasi -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
+	-D_GNU_SOURCE -Isrc -Iviewer/host -include host.h -ffunction-sections -fdata-sections \
+	-fvisibility=hidden -DTHAW_VERSION='"$(VERSION)"'
+$(B)/viewer/obj/%.o: %.c | packages
+	$(call say,WASM,$@)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(WASM_CFLAGS) -MMD -MP -c $< -o $@
+-include $(WASM_OBJS:.o=.d)
+$(WASM): $(WASM_OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) --target=wasm32-wasi -nostartfiles -fuse-ld=/usr/bin/wasm-ld-16 -Wl,--no-entry \
+		-Wl,--export-dynamic -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 -o $@ $^
+wasm: $(WASM)
+.PHONY: wasm
+
+# The page: its code and styles bundled, put into one document, and that into thaw, with the
+# engine of exported pages.
 $(B)/page/page.js: viewer $(wildcard viewer/*.ts) src/view/frames.def src/model/lock.def \
 		src/wire/unseen.def | packages
 	$(call say,PAGE,$@)
@@ -138,7 +160,7 @@ $(B)/page/page.html: tools/page viewer/page.html $(B)/page/page.css $(B)/page/pa
 	$(call say,PAGE,$@)
 	$(Q)$^ > $@
 $(B)/page/thaw.wasm.gz: $(WASM)
-	$(Q)mkdir -p $(@D) && $(if $(WASM),gzip -9nc $<,:) > $@
+	$(Q)mkdir -p $(@D) && gzip -9nc $< > $@
 $(O)/obj/page/embed.o: src/page/embed.S $(B)/page/page.html $(B)/page/thaw.wasm.gz
 	$(call say,AS,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -c -Wa,-I,$(B)/page $< -o $@
@@ -177,7 +199,7 @@ LIVE_BINS := $(patsubst test/live/%.c,$(O)/live/%,$(wildcard test/live/*.c))
 $(O)/live/%: test/live/%.c $(SKELS) $$(call libs_of,trial)
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
-$(O)/live/stackdump $(O)/live/eventdump: $(O)/live/%: test/live/%.c $(O)/libstore.a $(O)/libbase.a
+$(O)/live/stackdump $(O)/live/eventdump $(O)/live/plain: $(O)/live/%: test/live/%.c $(O)/libstore.a $(O)/libbase.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(O)/live/lockdump: test/live/lockdump.c $$(call libs_of,model)
@@ -250,7 +272,7 @@ lint:
 	$(Q)for t in test/lint/*; do [ -x "$$t" ] && { "$$t" || exit 1; }; done
 
 format:
-	$(Q)clang-format -i $$(git ls-files 'src/*.[ch]' 'test/*.[ch]' 'lab/*.[ch]')
+	$(Q)clang-format -i $$(git ls-files 'src/*.[ch]' 'test/*.[ch]' 'lab/*.[ch]' 'viewer/*.[ch]')
 
 install: all
 	install -D -m 755 $(B)/thaw $(DESTDIR)$(PREFIX)/bin/thaw

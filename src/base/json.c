@@ -10,7 +10,7 @@
 
 void json_init(struct json *j, FILE *out)
 {
-	*j = (struct json){.out = out};
+	*j = (struct json){.out = out, .write = fwrite};
 }
 
 void json_init_buf(struct json *j, struct buf *into)
@@ -32,7 +32,7 @@ static void flush(struct json *j)
 {
 	if (!j->out)
 		return;
-	fwrite(j->kept.p, 1, j->kept.len, j->out);
+	j->write(j->kept.p, 1, j->kept.len, j->out);
 	buf_clear(&j->kept);
 }
 

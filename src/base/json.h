@@ -15,6 +15,8 @@
 
 struct json {
 	FILE *out;
+	/* fwrite(), if there is a file: what has none need not be linked with it. */
+	size_t (*write)(const void *p, size_t size, size_t n, FILE *out);
 	struct buf *into;
 	struct buf kept; /* on its way to the file */
 	bool tight;	 /* set it for no space between the words */

@@ -22,20 +22,42 @@ void arena_done(struct arena *a)
 	a->used = 0;
 }
 
-static void append(struct lane *l, struct arena *a, uint64_t start, unsigned class, uint32_t row,
-		   uint32_t by)
+/* Most threads of a recording with many of them do next to nothing: theirs is its own, and small.
+ */
+static void grow_first(struct lane *l)
+{
+	enum { FEWEST = 4 };
+
+	if (!l->n) {
+		l->room = 1;
+		l->blocks = mem_alloc(sizeof(*l->blocks));
+		l->blocks[0] = mem_alloc(FEWEST * sizeof(struct stretch));
+	} else if (l->n >= FEWEST && !(l->n & (l->n - 1))) {
+		l->blocks[0] = mem_grow(l->blocks[0], l->n * 2, sizeof(struct stretch));
+	}
+}
+
+static void add_block(struct lane *l, struct arena *a)
 {
 	size_t block = l->n / LANE_BLOCK;
 
-	if (l->n % LANE_BLOCK == 0) {
-		if (block == l->room) {
-			l->room = l->room ? l->room * 2 : 1;
-			l->blocks = mem_grow(l->blocks, l->room, sizeof(*l->blocks));
-		}
-		l->blocks[block] = arena_block(a);
+	if (block == l->room) {
+		l->room *= 2;
+		l->blocks = mem_grow(l->blocks, l->room, sizeof(*l->blocks));
 	}
-	l->blocks[block][l->n++ % LANE_BLOCK] =
+	l->blocks[block] = arena_block(a);
+}
+
+static void append(struct lane *l, struct arena *a, uint64_t start, unsigned class, uint32_t row,
+		   uint32_t by)
+{
+	if (l->n < LANE_BLOCK)
+		grow_first(l);
+	else if (l->n % LANE_BLOCK == 0)
+		add_block(l, a);
+	l->blocks[l->n / LANE_BLOCK][l->n % LANE_BLOCK] =
 		(struct stretch){.at = start << 8 | class, .row = row, .by = by};
+	l->n++;
 }
 
 void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, unsigned class,
@@ -80,6 +102,8 @@ void lane_seal(struct lane *l)
 
 void lane_done(struct lane *l)
 {
+	if (l->n)
+		free(l->blocks[0]);
 	free(l->blocks);
 	free(l->sums);
 	*l = (struct lane){0};

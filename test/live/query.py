@@ -9,23 +9,27 @@ import collections
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
 
-from harness import BUILD, WORKLOAD, SERVER, check, record, run, start, stop, tests_of, thaw
+from harness import BUILD, WORKLOAD, SERVER, Skip, check, record, run, start, stop, tests_of, thaw
 
+PLAIN = os.path.join(BUILD, "release", "live", "plain")
+WASM = os.path.join(BUILD, "viewer", "thaw.wasm")
+PAGE_ENGINE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "engine.mjs")
 QUERY = os.environ.get("QUERY", os.path.join(BUILD, "release", "live", "query"))
 RUNNING, LOST, GONE, IDLE = 100, 101, 102, 103
 COULD_RUN = (27, 28)
 
 
 class Engine:
-    """A capture that answers."""
+    """A capture that answers; `command` instead of thaw's own program that asks."""
 
-    def __init__(self, capture):
+    def __init__(self, capture, command=(QUERY,)):
         self.capture = capture
-        self.process = subprocess.Popen([QUERY, capture], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*command, capture], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
 
     def ask(self, request):
@@ -198,6 +202,53 @@ def check_cpus(engine, info, ran):
         check(sum(got.values()) <= sum(ran.values()), "CPUs ran more than their threads")
 
 
+# What has no answer must fail in the same words.
+STRANGE = ["", "?", "nothing", "open?x=1", "at", "at?thread=0", "at?thread=0&ts=-1", "lanes",
+           "lanes?cols=70000", "lanes?cols=10&threads=0,,1", "lanes?cols=65536&threads=" + "0," * 99,
+           "cpus?cols=0", "threads?from=7&to=7", "threads?from=99999999999999999999",
+           "summary?thread=nobody", "cpu_at?cpu=70000&ts=0", "flame?kind=wait&from=1",
+           "functions?from=0&to=1", "find?text=%00", "find?text=a", "heat?kind=wait&cols=9&rows=9"]
+
+
+def requests(engine, info):
+    """Of every kind, some of them at places where something happens."""
+    yield from ("open", "threads", "summary", "flame?kind=cpu", "flame?kind=wait&by=thread",
+                "flame?kind=both&invert=1", "functions", "heat?kind=samples&cols=20&rows=20", *STRANGE)
+    whole, threads = info["duration_ns"], info["threads"][:40]
+    listed = ",".join(str(t["index"]) for t in threads)
+    for begin, end in ranges(engine, info, 6):
+        yield f"threads?from={begin}&to={end}"
+        for cols in (1, 333, 1280):
+            yield f"lanes?from={begin}&to={end}&cols={cols}&threads={listed}"
+            yield f"cpus?from={begin}&to={end}&cols={cols}"
+        yield f"flame?kind=both&from={begin}&to={end}"
+    yield f"summary?from={whole // 3}&to={whole // 2}"
+    for t in threads:
+        for i in range(8):
+            yield f"at?thread={t['index']}&ts={whole * i // 8}"
+            yield f"chart?thread={t['index']}&from=0&to={whole}&max=50"
+
+
+def check_page_engine(capture):
+    """The engine inside of a page gives the answers of the one outside, byte by byte."""
+    if not shutil.which("node"):
+        raise Skip("there is no node")
+    plain = "plain.thaw"
+    with open(plain, "wb") as f:
+        subprocess.run([PLAIN, capture], stdout=f, check=True)
+    native, page = Engine(plain), Engine(plain, ("node", PAGE_ENGINE, WASM))
+    info, count = native.json("open"), 0
+    for request in requests(native, info):
+        # A page does not know where its capture lay.
+        want = native.ask(request).replace(b'"path":"plain.thaw"', b'"path":""')
+        want = want.replace(b'"path": "plain.thaw"', b'"path": ""')
+        check(page.ask(request) == want, f"{capture}: {request}: the page's engine says otherwise")
+        count += 1
+    native.close()
+    page.close()
+    return f"{count} answers"
+
+
 def check_capture(capture):
     engine = Engine(capture)
     info = engine.json("open")
@@ -212,11 +263,12 @@ def check_capture(capture):
 def made(*args, command=(SERVER, "--seconds", "1")):
     record(args, command, "q.thaw")
     check_capture("q.thaw")
+    return check_page_engine("q.thaw")
 
 
 def test_server():
     """Locks, holders, disk, pools."""
-    made()
+    return made()
 
 
 def test_whole_machine():
@@ -226,15 +278,16 @@ def test_whole_machine():
     stop(load)
     check(r.returncode == 0, f"record: {r.stderr.strip()}")
     check_capture("q.thaw")
+    return check_page_engine("q.thaw")
 
 
 def test_sampled():
     """No switches: samples are all there is."""
-    made("--engine", "ctimer", command=(WORKLOAD, "spin", "2"))
+    return made("--engine", "ctimer", command=(WORKLOAD, "spin", "2"))
 
 
 def test_perf():
-    made("--engine", "perf", command=(WORKLOAD, "mixed", "1"))
+    return made("--engine", "perf", command=(WORKLOAD, "mixed", "1"))
 
 
 if __name__ == "__main__":
@@ -242,6 +295,8 @@ if __name__ == "__main__":
     if captures:
         for path in captures:
             check_capture(path)
+            if os.path.exists(WASM) and os.path.exists(PLAIN):
+                check_page_engine(path)
             print(f"ok query {os.path.basename(path)}")
     else:
         sys.exit(run(tests_of(globals())))

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the engine inside of a page has instead of the parts of thaw, of zstd and zlib, and of a C
+ * library that need a system below them.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "host.h"
+#include "store/expand.h"
+#include "store/format.h"
+
+/* The sums were checked when the page was made. */
+uint32_t format_crc(const void *p, size_t n)
+{
+	return 0;
+}
+
+static char nothing;
+
+struct expander *expander_new(void)
+{
+	return (struct expander *)&nothing;
+}
+
+void expander_free(struct expander *e)
+{
+}
+
+int expander_run(struct expander *e, const void *frame, size_t n, void *into, size_t bytes)
+{
+	return err_set(-EBADMSG, "compressed, which a page cannot read");
+}
+
+/*
+ * This C library's printf() would say on stderr that it has no long double, if it were asked for
+ * one. There is nothing to say it to: these are what its streams are made of.
+ */
+size_t __stdio_write(FILE *f, const unsigned char *p, size_t n)
+{
+	return 0;
+}
+
+off_t __stdio_seek(FILE *f, off_t offset, int whence)
+{
+	return -1;
+}
+
+int __stdio_close(FILE *f)
+{
+	return 0;
+}
+
+static void *checked(void *p)
+{
+	if (!p)
+		__builtin_trap();
+	return p;
+}
+
+void *mem_alloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *mem_zalloc(size_t size)
+{
+	return checked(calloc(1, size ? size : 1));
+}
+
+void *mem_grow(void *p, size_t n, size_t size)
+{
+	if (size && n > SIZE_MAX / size)
+		return checked(NULL);
+	return checked(realloc(p, n && size ? n * size : 1));
+}
+
+char *mem_strdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *mem_strndup(const char *s, size_t n)
+{
+	return checked(strndup(s, n));
+}
+
+/* This C library has no qsort_r(). By merging, so that it is stable, as glibc's is. */
+static void merge(char *v, size_t n, size_t size,
+		  int (*compare)(const void *, const void *, void *), void *arg, char *room)
+{
+	size_t half = n / 2, a = 0, b = half, to = 0;
+
+	if (n < 2)
+		return;
+	merge(v, half, size, compare, arg, room);
+	merge(v + half * size, n - half, size, compare, arg, room);
+	while (a < half && b < n) {
+		size_t *from = compare(v + a * size, v + b * size, arg) <= 0 ? &a : &b;
+
+		memcpy(room + to++ * size, v + (*from)++ * size, size);
+	}
+	memcpy(room + to * size, v + a * size, (half - a) * size);
+	memcpy(v, room, (to + half - a) * size);
+}
+
+void qsort_r(void *v, size_t n, size_t size, int (*compare)(const void *, const void *, void *),
+	     void *arg)
+{
+	char *room = mem_alloc(n * size);
+
+	merge(v, n, size, compare, arg, room);
+	free(room);
+}

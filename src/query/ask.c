@@ -33,7 +33,7 @@ int asked_threads(const struct query *q, const struct request *rq, bool **ret)
 int asked_sees_waits(const struct query *q)
 {
 	if (q->model->facts.unseen & UNSEEN_SWITCHES)
-		return err_set(-ENODATA,
+		return err_set(-ENOENT,
 			       "it was recorded with the %s engine, which does not see waits; "
 			       "record with --engine bpf or perf",
 			       q->model->facts.engine);

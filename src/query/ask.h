@@ -23,7 +23,7 @@ int asked_flag(const struct request *rq, const char *key, bool *ret);
 /* By index, for `threads=`; NULL if it is not there: all. */
 int asked_threads(const struct query *q, const struct request *rq, bool **ret);
 
-/* -ENODATA, in words, where the engine does not see waits. */
+/* -ENOENT, in words, where the engine does not see waits. */
 int asked_sees_waits(const struct query *q);
 
 /* What a sample stands for. */

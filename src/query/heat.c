@@ -111,28 +111,39 @@ static void add_wait(struct heat *h, uint64_t start, uint64_t end)
 	h->whole[last]--;
 }
 
-/* Most waits are shorter than a cell, and the next one is in the same. */
+/* The cell that the last wait ended in: most waits are shorter than one, and the next is there too.
+ */
+struct last_cell {
+	uint64_t from, to, *part;
+};
+
+static inline void add_one(struct heat *h, struct last_cell *last, uint64_t start, uint64_t end)
+{
+	uint64_t cell;
+
+	if (start >= last->from && end <= last->to) {
+		*last->part += end - start;
+		return;
+	}
+	add_wait(h, start, end);
+	cell = cell_at(h, end - 1);
+	*last = (struct last_cell){cell_start(h, cell), cell_start(h, cell + 1), &h->part[cell]};
+}
+
 static void add_waits(struct heat *h, const struct lane *l, uint32_t reasons)
 {
-	uint64_t from = 0, to = 0, *part = h->part;
+	struct last_cell last = {0};
 
-	for (size_t i = 0; i < l->n; i++) {
-		unsigned class = lane_class(l, i);
-		uint64_t start, end;
+	for (size_t i = 0; i < l->n; i += LANE_BLOCK) {
+		const struct stretch *block = l->blocks[i / LANE_BLOCK];
+		size_t n = l->n - i < LANE_BLOCK ? l->n - i : LANE_BLOCK;
 
-		if (class >= CLASS_REASONS || !(reasons >> class & 1))
-			continue;
-		start = lane_start(l, i);
-		end = lane_end(l, i);
-		if (start < from || end > to) {
-			uint64_t cell = cell_at(h, end - 1);
+		for (size_t k = 0; k < n; k++) {
+			unsigned class = block[k].at & 0xff;
 
-			add_wait(h, start, end);
-			from = cell_start(h, cell);
-			to = cell_start(h, cell + 1);
-			part = &h->part[cell];
-		} else {
-			*part += end - start;
+			if (class < CLASS_REASONS && (reasons >> class & 1))
+				add_one(h, &last, block[k].at >> 8,
+					k + 1 < n ? block[k + 1].at >> 8 : lane_end(l, i + k));
 		}
 	}
 }

@@ -66,6 +66,7 @@ static void finish(struct query *q)
 	q->duration = q->model->timeline.end - q->model->timeline.begin;
 	columns_seal(&q->columns, q->model);
 	q->sums = sums_new(q->model, &q->columns);
+	q->calls[0] = calls_new(q->model, false); /* the first flame graph is not to wait for it */
 	/* Of all threads: there is no name that could be missing. */
 	(void)summary_new(q->model, &(struct summary_opts){.order = ORDER_TELLING}, &q->summary);
 }

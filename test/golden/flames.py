@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The queries about stacks and locks against the report and the exports: stacks.py BUILD CAPTURE...
+"""The queries about stacks and locks against the report and the exports: flames.py BUILD CAPTURE...
 
 Both come from one capture, but by other ways: the report and the exporter read the events of the range
 anew, the queries sum up what is kept of the whole recording. Flame graphs are folded back into lines
@@ -270,9 +270,9 @@ def main():
     for path in sys.argv[2:]:
         try:
             all_of(path)
-            print(f"ok stacks of {os.path.basename(path)}")
+            print(f"ok flames of {os.path.basename(path)}")
         except AssertionError as why:
-            print(f"FAIL stacks of {os.path.basename(path)}: {why}")
+            print(f"FAIL flames of {os.path.basename(path)}: {why}")
             failed = 1
     return failed
 

@@ -11,7 +11,7 @@ from harness import BUILD, SERVER, WORKLOAD, check, record, report, run, tests_o
 from locktruth import HANDOVER, at, recorded
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
-import stacks  # noqa: E402
+import flames  # noqa: E402
 
 LOCKS = os.path.join(BUILD, "workload", "locks")
 EVENTS = os.path.join(BUILD, "release", "live", "eventdump")
@@ -49,8 +49,8 @@ def lockline(case):
     truth, rep = recorded(LOCKS, case, "--seconds", 2)
     want = truth["locks"][0]
     lock = at(rep, truth, want)[0]
-    c = stacks.Capture("c.thaw")
-    stacks.locks_are_the_reports(c, None, rep)
+    c = flames.Capture("c.thaw")
+    flames.locks_are_the_reports(c, None, rep)
     line = c.ask(f"lockline?lock={lock['id']}&cols=10000")
     began = begin_of("c.thaw")
     holds = sorted((h["got_ns"] - began, h["let_ns"] - began, h["done_ns"] - began, h["tid"])
@@ -103,20 +103,20 @@ def test_lockline_robust():
 
 def test_stacks_server():
     record([], [SERVER, "--seconds", "3"], "c.thaw")
-    stacks.all_of("c.thaw")
+    flames.all_of("c.thaw")
     rep = report("c.thaw")
     return f"{sum(t['samples'] for t in rep['threads'])} samples, {len(rep['locks'])} locks"
 
 
 def test_stacks_mixed():
     record([], [WORKLOAD, "mixed", "3"], "c.thaw")
-    stacks.all_of("c.thaw")
+    flames.all_of("c.thaw")
 
 
 def test_stacks_sampled():
     """An engine that sees no waits: what is not seen is not shown as nothing."""
     record(["--engine", "ctimer"], [WORKLOAD, "mixed", "2"], "c.thaw")
-    c = stacks.Capture("c.thaw")
+    c = flames.Capture("c.thaw")
     rep = c.report(None)
     got = c.ask("flame?kind=cpu")
     check(got["total"] == sum(t["samples"] for t in rep["threads"]) > 0, f"{got['total']} samples")
@@ -124,7 +124,7 @@ def test_stacks_sampled():
         r = subprocess.run([os.path.join(BUILD, "query"), "c.thaw", request], capture_output=True,
                            timeout=60, check=False)
         check(r.returncode == 1 and "does not see waits" in json.loads(r.stdout)["error"], request)
-    stacks.charts_are_true(c)
+    flames.charts_are_true(c)
 
 
 if __name__ == "__main__":

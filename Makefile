@@ -138,10 +138,10 @@ $(B)/viewer/obj/%.o: %.c | packages
 	$(call say,WASM,$@)
 	$(Q)mkdir -p $(@D) && $(CLANG) $(WASM_CFLAGS) -MMD -MP -c $< -o $@
 -include $(WASM_OBJS:.o=.d)
-$(WASM): $(WASM_OBJS)
+$(WASM): $(WASM_OBJS) $(sort $(dir $(WASM_SRCS)))
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) --target=wasm32-wasi -nostartfiles -fuse-ld=/usr/bin/wasm-ld-16 -Wl,--no-entry \
-		-Wl,--export-dynamic -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 -o $@ $^
+		-Wl,--export-dynamic -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=1048576 -o $@ $(WASM_OBJS)
 wasm: $(WASM)
 .PHONY: wasm
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page, as the build has made it, inside of thaw: the document with its style and its script,
- * and the engine that runs in it (gzip; empty if this thaw was built without one).
+ * and the engine that runs in it (gzip).
  */
 	.section .rodata
 

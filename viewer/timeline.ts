@@ -4,33 +4,25 @@
  * otherwise. Its own state is small (scrolling, what the pointer is over, a selection that is being
  * drawn); all else is the page's state or the focus.
  */
-import { Latest } from "./ask";
 import type { Focus, Interval } from "./focus";
 import type { Page, Range, Thread } from "./page";
-import { ABSENT, className, color, onScheme } from "./palette";
+import { ABSENT, color, onScheme } from "./palette";
 import { same } from "./state";
 import { AXIS_HEIGHT, drawAxis, stallAt, STRIP_HEIGHT } from "./timeline-axis";
 import { drawScene, LANE_PAD, type Colors, type Scene } from "./timeline-draw";
 import { attachPointer, attachWheel, type Gestures } from "./timeline-input";
 import { Labels } from "./timeline-labels";
-import { classAt } from "./timeline-lanes";
+import { Pointing, type CpuInterval } from "./timeline-point";
 import { CPU_HEIGHT, Rows, type Row } from "./timeline-rows";
 import { Source, type Wanted } from "./timeline-source";
-import { pageTip, type Tip } from "./timeline-tip";
+import { pageTip } from "./timeline-tip";
 import type { View } from "./timeline-view";
-import { clock, duration, el, percent, since } from "./util";
+import { duration, el } from "./util";
 
 const AROUND = 12; /* lanes asked for above and below those in sight */
 const MUTEX = 11;
-const TRIES = 64;
-const FIRST_LANES = "thaw-first-lanes"; /* by which the bench tells when there is something to see */
-
-/* What `cpu_at` answers. */
-interface CpuInterval {
-	thread: number | null;
-	start: number;
-	end: number;
-}
+/* By which the bench tells when there is something to see. */
+const FIRST_LANES = "thaw-first-lanes";
 
 export class Timeline {
 	readonly rows: Rows;
@@ -40,7 +32,8 @@ export class Timeline {
 		tabindex: 0,
 		role: "application",
 		"aria-roledescription": "timeline",
-		"aria-label": "Timeline of threads. J and K choose a lane, [ and ] an interval; ? lists all keys.",
+		"aria-label":
+			"Timeline of threads. J and K choose a lane, [ and ] an interval; ? lists all keys.",
 		"data-test": "timeline",
 	});
 	private labelBox = el("div", { class: "tl-labels" });
@@ -50,17 +43,14 @@ export class Timeline {
 	private threads: Source;
 	private cpus: Source;
 	private labels: Labels;
-	private tip: Tip;
+	private tip = pageTip();
+	private pointing: Pointing;
 	private colors!: Colors;
 	private frame = 0;
 	private width = 0;
 	private height = 0;
 	private dpr = 1;
 	private draft: { range: Range; second: boolean } | null = null;
-	private pointer: { x: number; y: number } | null = null;
-	private hovered: Interval | null = null;
-	private hover: Latest<{ thread: number; ts: number }, Interval>;
-	private hoverCpu: Latest<{ cpu: number; ts: number }, CpuInterval>;
 
 	constructor(
 		root: HTMLElement,
@@ -72,7 +62,6 @@ export class Timeline {
 		failed: (error: Error) => void,
 	) {
 		this.rows = new Rows(page.info);
-		this.tip = pageTip();
 		this.threads = new Source(page, "lanes", () => this.redraw(), failed);
 		this.cpus = new Source(page, "cpus", () => this.redraw(), failed);
 		this.labels = new Labels(this.labelBox, page, this.rows, {
@@ -82,19 +71,14 @@ export class Timeline {
 			},
 			only: (threads, add) => this.only(threads, add),
 		});
-		this.hover = new Latest(
-			(at) => page.askJson<Interval>("at", at),
-			(interval) => {
-				this.hovered = interval;
-				this.showTip();
-			},
-			() => this.tip.hide(),
-		);
-		this.hoverCpu = new Latest(
-			(at) => page.askJson<CpuInterval>("cpu_at", at),
-			(interval, { cpu }) => this.showCpuTip(interval, cpu),
-			() => this.tip.hide(),
-		);
+		this.pointing = new Pointing(page, {
+			timeAt: (x) => this.timeAt(x),
+			perPixel: () => this.perPixel(),
+			rowAt: (y) => this.rowAt(y),
+			top: (row) => row.y - this.scroller.scrollTop,
+			box: () => this.canvas.getBoundingClientRect(),
+			lanes: (thread) => this.threads.layers(thread, this.wanted().threads).pop(),
+		});
 		root.replaceChildren(el("div", { class: "tl-head" }, corner, this.axis), this.scroller);
 		this.listen();
 		this.readColors();
@@ -120,6 +104,13 @@ export class Timeline {
 		this.redraw();
 	}
 
+	private showCulprit(stall: number): void {
+		const culprit = this.page.info.stalls[stall]?.culprit;
+		const thread = typeof culprit === "number" ? this.page.thread(culprit) : undefined;
+		if (thread)
+			this.scrollTo(thread);
+	}
+
 	private scrollTo(thread: Thread): void {
 		if (this.rows.reveal(thread))
 			this.resize();
@@ -139,22 +130,18 @@ export class Timeline {
 		state.subscribe((now, before) => {
 			if (!same("focus", now, before))
 				this.reveal();
-			if (!same("view", now, before))
-				this.hovered = null;
-			const culprit = now.stall === null ? null : this.page.info.stalls[now.stall]?.culprit;
-			const thread = typeof culprit === "number" ? this.page.thread(culprit) : undefined;
-			if (!same("stall", now, before) && thread)
-				this.scrollTo(thread);
+			if (!same("stall", now, before) && now.stall !== null)
+				this.showCulprit(now.stall);
 			this.redraw();
 		});
 		this.focus.subscribe(() => this.redraw());
 		addEventListener("keydown", () => {
-			this.pointer = null;
-			this.tip.hide();
+			this.pointing.move(null);
 			this.redraw();
 		});
 		this.scroller.addEventListener("scroll", () => this.redraw(), { passive: true });
 		new ResizeObserver(() => this.resize()).observe(this.scroller);
+		addEventListener("resize", () => this.resize()); /* another screen may be finer */
 		onScheme(() => {
 			this.readColors();
 			this.threads.repaint();
@@ -189,8 +176,7 @@ export class Timeline {
 			click,
 			double: (x, y) => this.zoomToInterval(x, y),
 			hover: (x, y) => {
-				this.pointer = x === null ? null : { x, y };
-				this.askHover();
+				this.pointing.move(x === null ? null : { x, y });
 				this.redraw();
 			},
 		};
@@ -235,7 +221,8 @@ export class Timeline {
 		const ts = this.timeAt(x);
 		this.focusCanvas();
 		if (row?.kind === "thread") {
-			this.locate(row, x, y).then((at) => this.focus.go(row.thread.index, at), () => undefined);
+			this.pointing.locate(row, x, y)
+				.then((at) => this.focus.go(row.thread.index, at), () => undefined);
 		} else if (row?.kind === "cpu") {
 			this.page.askJson<CpuInterval>("cpu_at", { cpu: row.cpu, ts }).then((i) => {
 				if (i.thread !== null)
@@ -262,93 +249,13 @@ export class Timeline {
 		const row = this.rowAt(y);
 		if (row?.kind !== "thread")
 			return;
-		this.locate(row, x, y)
-			.then((ts) => this.page.askJson<Interval>("at", { thread: row.thread.index, ts }))
+		const thread = row.thread.index;
+		this.pointing.locate(row, x, y)
+			.then((ts) => this.page.askJson<Interval>("at", { thread, ts }))
 			.then((i) => {
 				if (i.class !== ABSENT)
 					this.view.show({ from: i.start, to: i.end });
 			}, () => undefined);
-	}
-
-	/*
-	 * The time that a place in a lane stands for. Where a column holds several intervals, who points
-	 * at red means something red: the first interval in it of the class that is drawn there.
-	 */
-	private async locate(row: Row & { kind: "thread" }, x: number, y: number): Promise<number> {
-		const exact = this.timeAt(x);
-		const thread = row.thread.index;
-		const lanes = this.threads.layers(thread, this.wanted().threads).pop();
-		const shares = lanes?.at(thread, exact);
-		if (!lanes || !shares || shares.length < 2)
-			return exact;
-		const inside = row.h - 2 * LANE_PAD;
-		const cls = classAt(shares, (row.y + row.h - LANE_PAD - this.scroller.scrollTop - y) / inside);
-		const column = lanes.column(exact);
-		let ts: number | null = Math.max(column.from, row.thread.start);
-		for (let tries = 0; tries < TRIES && ts !== null && ts < column.to; tries++) {
-			const i: Interval = await this.page.askJson<Interval>("at", { thread, ts });
-			if (i.class === cls)
-				return Math.max(ts, (Math.max(i.start, column.from) + Math.min(i.end, column.to)) / 2);
-			ts = i.next_ts;
-		}
-		return exact;
-	}
-
-	private askHover(): void {
-		const row = this.pointer && this.rowAt(this.pointer.y);
-		if (!this.pointer || !row || (row.kind !== "thread" && row.kind !== "cpu")) {
-			this.tip.hide();
-			return;
-		}
-		const ts = this.timeAt(this.pointer.x);
-		if (row.kind === "cpu")
-			return this.hoverCpu.want({ cpu: row.cpu, ts });
-		const known = this.hovered;
-		if (known && known.thread === row.thread.index && ts >= known.start && ts < known.end)
-			return this.showTip();
-		this.hover.want({ thread: row.thread.index, ts });
-	}
-
-	/* Says what is under the pointer: an interval, or the shares of a pixel that holds several. */
-	private showTip(): void {
-		const row = this.pointer && this.rowAt(this.pointer.y);
-		const i = this.hovered;
-		if (!this.pointer || row?.kind !== "thread" || !i)
-			return this.tip.hide();
-		const ts = this.timeAt(this.pointer.x);
-		const name = `${row.thread.comm} ${row.thread.tid}`;
-		const shares = this.threads.layers(row.thread.index, this.wanted().threads).pop()
-			?.at(row.thread.index, ts) ?? [];
-		if (shares.length > 1 && i.end - i.start < this.perPixel()) {
-			const list = shares.sort((a, b) => b.share - a.share).slice(0, 4)
-				.map((s) => `${className(this.page, s.cls)} ${percent(s.share, 1)}`);
-			return this.tipAt(row, `${list.join(", ")}`,
-				`${name} · several intervals in ${duration(this.perPixel())}`);
-		}
-		if (i.thread !== row.thread.index || ts < i.start || ts >= i.end)
-			return;
-		if (i.class === ABSENT)
-			return this.tip.hide();
-		const what = className(this.page, i.class);
-		const time = duration(i.end - i.start);
-		this.tipAt(row, i.kind === "waiting" || i.kind === "runnable"
-			? `waiting ${time}: ${what}${i.lock ? ` ${i.lock.name}` : ""}` : `${what} ${time}`,
-			`${name} · from ${since(i.start, 1e4)}, ${clock(this.page.info, i.start)}`);
-	}
-
-	private showCpuTip(i: CpuInterval, cpu: number): void {
-		const row = this.pointer && this.rowAt(this.pointer.y);
-		if (row?.kind !== "cpu" || row.cpu !== cpu)
-			return this.tip.hide();
-		const t = i.thread === null ? undefined : this.page.thread(i.thread);
-		this.tipAt(row, t ? `${t.comm} ran ${duration(i.end - i.start)}` : "none of these threads",
-			`CPU ${cpu} · from ${since(i.start, 1e4)}`);
-	}
-
-	private tipAt(row: Row, title: string, text: string): void {
-		const box = this.canvas.getBoundingClientRect();
-		const y = box.top + row.y - this.scroller.scrollTop;
-		this.tip.show(box.left + this.pointer!.x, y, y + row.h, title, text);
 	}
 
 	private hoverAxis(x: number | null, y: number): void {
@@ -358,8 +265,8 @@ export class Timeline {
 		if (x === null || stall === null)
 			return this.tip.hide();
 		const box = this.axis.getBoundingClientRect();
-		this.tip.show(box.left + x, box.top, box.bottom, `stall ${duration(info.stalls[stall].ns)}`,
-			info.stalls[stall].text);
+		const { ns, text } = info.stalls[stall];
+		this.tip.show(box.left + x, box.top, box.bottom, `stall ${duration(ns)}`, text);
 	}
 
 	private readColors(): void {
@@ -402,14 +309,21 @@ export class Timeline {
 		const visible = this.rows.between(top, top + this.height);
 		const around = this.rows.between(Math.max(0, top - AROUND * this.rows.lane),
 			top + this.height + AROUND * this.rows.lane);
-		const ids = (rows: Row[]) => rows.flatMap((r) => (r.kind === "thread" ? [r.thread.index] : []));
+		const ids = (rows: Row[]) =>
+			rows.flatMap((r) => (r.kind === "thread" ? [r.thread.index] : []));
 		const view = this.view.get();
 		const width = this.canvas.width;
 		const all = Array.from({ length: this.page.info.cpus }, (_, i) => i);
 		const tall = (h: number) => Math.max(2, Math.round((h - 2 * LANE_PAD) * this.dpr));
 		return {
 			visible,
-			threads: { ids: ids(visible), around: ids(around), view, width, height: tall(this.rows.lane) },
+			threads: {
+				ids: ids(visible),
+				around: ids(around),
+				view,
+				width,
+				height: tall(this.rows.lane),
+			},
 			cpus: {
 				ids: visible.some((r) => r.kind === "cpu") ? all : [],
 				around: all,
@@ -424,8 +338,8 @@ export class Timeline {
 		const { threads, cpus, visible } = this.wanted();
 		const state = this.page.state.get();
 		const view = this.view.get();
-		const hover = this.pointer ? this.timeAt(this.pointer.x) : null;
-		const row = this.pointer && this.rowAt(this.pointer.y);
+		const { at } = this.pointing;
+		const hover = at ? this.timeAt(at.x) : null;
 		const { draft } = this;
 		const sel = draft && !(draft.second && state.sel) ? draft.range : state.sel;
 		const sel2 = draft ? (draft.second && state.sel ? draft.range : null) : state.sel2;
@@ -444,7 +358,7 @@ export class Timeline {
 			sel,
 			sel2,
 			focus: this.focus,
-			lane: row?.kind === "thread" ? row.thread.index : null,
+			lane: this.pointing.thread(),
 			hover,
 			colors: this.colors,
 		};
@@ -466,7 +380,8 @@ export class Timeline {
 		this.threads.wants(threads);
 		this.cpus.wants(cpus);
 		const settled = this.threads.settled(threads) || !threads.ids.length;
-		this.canvas.dataset.settled = String(settled && (this.cpus.settled(cpus) || !cpus.ids.length));
+		const all = settled && (this.cpus.settled(cpus) || !cpus.ids.length);
+		this.canvas.dataset.settled = String(all);
 		if (settled && !performance.getEntriesByName(FIRST_LANES).length)
 			performance.mark(FIRST_LANES);
 	}

@@ -13,6 +13,8 @@ export interface Surface {
 	width: number;
 	height: number;
 	redraw(): void;
+	/* At once, for paper: no frame comes before it. */
+	paint(): void;
 }
 
 type Draw = (ctx: CanvasRenderingContext2D, surface: Surface) => void;
@@ -36,6 +38,7 @@ export function makeSurface(box: HTMLElement, label: string, draw: Draw): Surfac
 				paint();
 			});
 		},
+		paint: () => paint(),
 	};
 	const paint = () => {
 		const ratio = devicePixelRatio || 1;

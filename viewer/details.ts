@@ -6,7 +6,7 @@
 import { recordingNotes, legend } from "./details-rest";
 import { mainHolders, type Focus, type Holder, type Interval, type Waker } from "./focus";
 import type { Page } from "./page";
-import { ABSENT, chip, classWords } from "./palette";
+import { ABSENT, chip, classWords, onScheme } from "./palette";
 import { stackBox } from "./stack";
 import { same } from "./state";
 import type { View } from "./timeline-view";
@@ -37,6 +37,7 @@ export function mountDetails(root: HTMLElement, page: Page, act: DetailActions):
 			act.say(sentence(page, i));
 	};
 	act.focus.subscribe(show);
+	onScheme(show);
 	page.state.subscribe((now, before) => {
 		if (!same("stall", now, before) || (!same("focus", now, before) && !now.focus))
 			show();

@@ -13,6 +13,7 @@ import type { Matches } from "./flame-search";
 import { el } from "./util";
 
 const ZOOM_MS = 160;
+const MOST_ON_PAPER = 1000;
 const FONTS = { plain: CANVAS_FONT, kernel: `italic ${CANVAS_FONT}` };
 
 export interface Spot {
@@ -72,10 +73,24 @@ export class FlameCanvas {
 		this.box.addEventListener("keydown", (e) => this.key(e));
 		this.box.addEventListener("blur", () => this.surface.redraw());
 		this.box.addEventListener("focus", () => this.surface.redraw());
-		new ResizeObserver(() => {
+		const fit = () => {
 			frame.style.height = `${this.box.clientHeight}px`;
 			this.reach();
-		}).observe(this.box);
+		};
+		new ResizeObserver(fit).observe(this.box);
+		/* Paper does not scroll: it gets all rows, as far as a page goes. */
+		const tall = (height: string) => {
+			this.box.style.flex = height && "none";
+			this.box.style.height = height;
+			fit();
+			this.surface.paint();
+		};
+		addEventListener("beforeprint", () => {
+			const rows = this.tree?.rows.length ?? 0;
+			if (this.box.clientHeight)
+				tall(`${Math.min(MOST_ON_PAPER, rows * ROW)}px`);
+		});
+		addEventListener("afterprint", () => tall(""));
 	}
 
 	set(tree: FlameTree, makeColours: (tree: FlameTree) => FlameColours, zoomed: number): void {

@@ -84,8 +84,15 @@ function choose(now: boolean): void {
 }
 
 query.addEventListener("change", () => choose(query.matches));
-addEventListener("beforeprint", () => choose(false));
-addEventListener("afterprint", () => choose(query.matches));
+/* What canvases are drawn with must be there before the style for paper is. */
+addEventListener("beforeprint", () => {
+	document.documentElement.classList.add("printing");
+	choose(false);
+});
+addEventListener("afterprint", () => {
+	document.documentElement.classList.remove("printing");
+	choose(query.matches);
+});
 
 export function isDark(): boolean {
 	return dark;

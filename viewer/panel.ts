@@ -8,6 +8,7 @@
 import { Latest, type Args } from "./ask";
 import { SHOWN } from "./layout";
 import type { Page, Range } from "./page";
+import { onScheme } from "./palette";
 import { same, scope, type State } from "./state";
 import { count, duration, el, plural, since } from "./util";
 
@@ -147,6 +148,7 @@ export function makePanel<T>(root: HTMLElement, page: Page, parts: PanelParts<T>
 		(answer, state) => {
 			if (asked === state)
 				busy(false);
+			last = { answer, state };
 			parts.show(answer, state);
 		},
 		(error) => {
@@ -155,6 +157,11 @@ export function makePanel<T>(root: HTMLElement, page: Page, parts: PanelParts<T>
 		},
 	);
 	let asked: State | null = null;
+	let last: { answer: T; state: State } | null = null;
+	onScheme(() => {
+		if (last && !body.querySelector(".sentence"))
+			parts.show(last.answer, last.state);
+	});
 	const refresh = () => {
 		if (root.hidden) {
 			stale = true;

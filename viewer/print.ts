@@ -8,6 +8,9 @@ import { scopeWords, threadWords } from "./panel";
 import { scope } from "./state";
 import { clock, date, duration, el } from "./util";
 
+/* A page of A4 between its margins, in CSS pixels. */
+const PAPER = 690;
+
 export function mountPrint(root: HTMLElement, page: Page): void {
 	const { info } = page;
 	const scopeLine = el("p");
@@ -19,6 +22,8 @@ export function mountPrint(root: HTMLElement, page: Page): void {
 		scopeLine);
 	root.prepend(head);
 	addEventListener("beforeprint", () => {
+		const wide = root.querySelector("#timeline")?.clientWidth ?? PAPER;
+		root.style.setProperty("--paper-zoom", String(Math.min(1, PAPER / wide)));
 		const state = page.state.get();
 		scopeLine.textContent = "Below: " + scopeWords(page, scope(state, info.duration_ns),
 			threadWords(page, state.threads)) + ".";

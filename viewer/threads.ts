@@ -42,9 +42,9 @@ function partsOf(page: Page, t: ThreadTime): [number, number][] {
 	return parts.filter(([, ns]) => ns > 0).sort((a, b) => stackOrder(a[0]) - stackOrder(b[0]));
 }
 
-function barOf(page: Page, row: Row): HTMLElement {
+function barOf(row: Row, nameOf: (cls: number) => string): HTMLElement {
 	const words = row.parts.map(([cls, ns]) =>
-		`${className(page, cls)} ${percent(ns, row.alive)}`).join(", ");
+		`${nameOf(cls)} ${percent(ns, row.alive)}`).join(", ");
 	const bar = el("span", { class: "parts", role: "img", "aria-label": words, title: words });
 	for (const [cls, ns] of row.parts) {
 		const part = el("i", { class: hatched(cls) ? "hatched" : "" });
@@ -56,6 +56,9 @@ function barOf(page: Page, row: Row): HTMLElement {
 }
 
 export function mountThreads(root: HTMLElement, page: Page): void {
+	/* Engines that see no switches know nothing of the rest: it is not lost. */
+	const nameOf = (cls: number) =>
+		(cls === LOST && unseen(page, "switches") ? "not seen" : className(page, cls));
 	const share = (ns: number | null, row: Row) => (ns === null ? "–" : percent(ns, row.alive));
 	const several = page.info.threads.some((t) => t.pid !== page.info.threads[0]?.pid);
 	let extend = false;
@@ -81,7 +84,7 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 				title: "How long it lived in this range",
 			  value: (r) => r.alive, cell: (r) => duration(r.alive) },
 			{ id: "bar", head: "How it was spent", wide: true, value: (r) => r.mostly,
-			  cell: (r) => barOf(page, r) },
+			  cell: (r) => barOf(r, nameOf) },
 			{ id: "running", head: "Running", number: true,
 				value: (r) => r.running_ns / (r.alive || 1),
 			  cell: (r) => share(r.running_ns, r) },
@@ -158,7 +161,7 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 			const all = [...sums.values()].reduce((a, b) => a + b, 0);
 			legend.replaceChildren(...[...sums].sort((a, b) => b[1] - a[1]).slice(0, 9)
 				.map(([cls, ns]) => el("span", { class: "swatch-one" }, chip(cls),
-					`${className(page, cls)} ${percent(ns, all)}`)));
+					`${nameOf(cls)} ${percent(ns, all)}`)));
 			note.textContent = unseenWords(page, unseen(page, "switches") ? "switches"
 				: "run_queue");
 			note.hidden = !note.textContent;

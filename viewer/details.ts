@@ -166,7 +166,7 @@ function ofStall(page: Page, act: DetailActions, index: number): Node[] {
 			class: "link",
 			"data-test": "stall-holder",
 			title: "Go there",
-			onclick: () => act.focus.go(culprit.index, s.start + s.ns / 2),
+			onclick: () => act.focus.go(culprit.index, s.culprit_at ?? s.start),
 		}, culprit.comm), el("span", { class: "dim" }, ` ${culprit.tid}`)));
 	const step = (to: number) => el("button", {
 		class: "button",

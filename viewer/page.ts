@@ -56,6 +56,8 @@ export interface Stall {
 	of_threads: number;
 	lock: { id: number | null; name: string; kind: string } | null;
 	culprit: number | null;
+	/** When the culprit did what the text says of it. */
+	culprit_at: number | null;
 	text: string;
 }
 

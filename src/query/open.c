@@ -118,6 +118,33 @@ static void put_lock(struct json *j, const struct summary *s, size_t lock)
 	json_obj_end(j);
 }
 
+static unsigned class_of(enum interval_kind doing, enum reason reason)
+{
+	if (doing == INTERVAL_RUNNING)
+		return CLASS_RUNNING;
+	return doing == INTERVAL_LOST ? CLASS_LOST : (unsigned)reason;
+}
+
+/* A moment of a stall at which the culprit does what is said of it: of its longest stretch. */
+static uint64_t telling_moment(const struct query *q, const struct stall *st)
+{
+	const struct lane *l = &q->columns.threads.v[st->culprit->index];
+	uint64_t from = query_time(q, st->start), to = from + st->ns, most = 0,
+		 at = from + st->ns / 2;
+	size_t i = lane_find(l, from);
+
+	for (i = i == SIZE_MAX ? 0 : i; i < l->n && lane_start(l, i) < to; i++) {
+		uint64_t a = lane_start(l, i) > from ? lane_start(l, i) : from;
+		uint64_t b = lane_end(l, i) < to ? lane_end(l, i) : to;
+
+		if (b <= a || b - a <= most || lane_class(l, i) != class_of(st->doing, st->reason))
+			continue;
+		most = b - a;
+		at = a + (b - a) / 2;
+	}
+	return at;
+}
+
 static void put_stalls(struct json *j, const struct query *q)
 {
 	const struct summary *s = q->summary;
@@ -136,10 +163,13 @@ static void put_stalls(struct json *j, const struct query *q)
 		json_u64(j, "of_threads", st->all);
 		json_u64(j, "lost_ns", st->lost);
 		put_lock(j, s, st->lock);
-		if (st->culprit)
+		if (st->culprit) {
 			json_u64(j, "culprit", st->culprit->index);
-		else
+			json_u64(j, "culprit_at", telling_moment(q, st));
+		} else {
 			json_null(j, "culprit");
+			json_null(j, "culprit_at");
+		}
 		json_str(j, "text", buf_cstr(&b));
 		json_obj_end(j);
 	}

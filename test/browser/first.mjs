@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What a newcomer sees and finds, without being told where to look. */
-import { assert, report, test } from "./harness.mjs";
+import { assert, report, stallOfDisk, test } from "./harness.mjs";
 
 const words = (text) => text.replace(/\s+/g, " ").trim();
 
@@ -16,11 +16,11 @@ test("the first screen says what the report says", {}, async (tab) => {
 });
 
 test("from the stall to its lock, its holder and the disk in three clicks", {}, async (tab) => {
-	const truth = report("demo").stalls[0];
+	const truth = stallOfDisk();
 	const lock = report("demo").locks[truth.lock].name;
 	const details = tab.page.getByRole("complementary", { name: "Details" });
 
-	await tab.at("stall-0").click();
+	await tab.at(truth.test).click();
 	await details.getByText(lock).first().waitFor();
 	await tab.shot("stall");
 	await tab.at("stall-holder").click();

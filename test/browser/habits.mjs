@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What people are used to: the address, back and forward, the keyboard, paper, the phone, the dark. */
-import { assert, report, test } from "./harness.mjs";
+import { assert, report, stallOfDisk, test } from "./harness.mjs";
 import { select } from "./timeline.mjs";
 
 /** What a person sees of the state: the numbers' scope, the details, the chosen tab. */
@@ -69,7 +69,7 @@ test("by keyboard alone: a stall, its holder, a selection, another tab, help", {
 		}
 		assert.fail(`Tab does not lead to ${want}`);
 	};
-	await walk("stall-0");
+	await walk(stallOfDisk().test);
 	await keyboard.press("Enter");
 	await tab.at("stall-holder").waitFor();
 	await walk("stall-holder");
@@ -141,7 +141,7 @@ test("every control has a name", {}, async (tab) => {
 		await tab.calm();
 		assert.deepEqual(await tab.page.evaluate(nameless), []);
 	}
-	await tab.at("stall-0").click();
+	await tab.at(stallOfDisk().test).click();
 	await tab.at("stall-holder").click();
 	await tab.at("detail-title").waitFor();
 	assert.deepEqual(await tab.page.evaluate(nameless), []);
@@ -165,7 +165,7 @@ test("nothing moves by itself", {}, async (tab) => {
 
 test("copy a stack", { options: { permissions: ["clipboard-read", "clipboard-write"] }, hosts: ["view"] },
 	async (tab) => {
-		await tab.at("stall-0").click();
+		await tab.at(stallOfDisk().test).click();
 		await tab.at("stall-holder").click();
 		await tab.at("copy-stack").click();
 		await tab.page.getByText("Copied").waitFor();
@@ -175,7 +175,7 @@ test("copy a stack", { options: { permissions: ["clipboard-read", "clipboard-wri
 	});
 
 test("copy a stack from a file", { hosts: ["html"] }, async (tab) => {
-	await tab.at("stall-0").click();
+	await tab.at(stallOfDisk().test).click();
 	await tab.at("stall-holder").click();
 	await tab.page.evaluate(() => addEventListener("copy", () => {
 		window.copied = String(getSelection()) ||

@@ -38,6 +38,14 @@ export function report(name, ...args) {
 	return JSON.parse(text);
 }
 
+/** The first stall of the demo whose holder waited for the disk; a busy machine has others too. */
+export function stallOfDisk() {
+	const { stalls } = report("demo");
+	const index = stalls.findIndex((s) => s.reason === "disk");
+	assert.ok(index >= 0, "no stall of the demo is the disk's");
+	return { index, test: `stall-${index}`, ...stalls[index] };
+}
+
 const servers = new Map();
 
 /** `thaw view`, one a capture: its address, once it has said it. */

@@ -79,8 +79,13 @@ static uint64_t slots_of(const struct lane *l)
 {
 	uint64_t slots = 0;
 
-	for (size_t i = 0; i < l->n; i++)
-		slots |= 1ull << class_slot(lane_class(l, i));
+	for (size_t i = 0; i < l->n; i += LANE_BLOCK) {
+		const struct stretch *s = l->blocks[i / LANE_BLOCK];
+		size_t n = l->n - i < LANE_BLOCK ? l->n - i : LANE_BLOCK;
+
+		for (size_t k = 0; k < n; k++)
+			slots |= 1ull << class_slot(s[k].at & 0xff);
+	}
 	return slots & ~(1ull << SLOT_GONE);
 }
 
@@ -90,13 +95,19 @@ void lane_seal(struct lane *l)
 	size_t blocks = (l->n + LANE_BLOCK - 1) / LANE_BLOCK, at = 0;
 
 	l->slots = slots_of(l);
+	l->starts = mem_alloc(blocks * sizeof(*l->starts));
 	l->sums = mem_alloc(blocks * (size_t)__builtin_popcountll(l->slots) * sizeof(*l->sums));
-	for (size_t i = 0; i < l->n; i++) {
-		if (i % LANE_BLOCK == 0)
-			for (unsigned s = 0; s < SLOTS; s++)
-				if (l->slots >> s & 1)
-					l->sums[at++] = now[s];
-		now[class_slot(lane_class(l, i))] += lane_end(l, i) - lane_start(l, i);
+	for (size_t b = 0; b < blocks; b++) {
+		const struct stretch *s = l->blocks[b];
+		size_t n = b + 1 < blocks ? LANE_BLOCK : l->n - b * LANE_BLOCK;
+		uint64_t end = b + 1 < blocks ? l->blocks[b + 1][0].at >> 8 : l->end;
+
+		l->starts[b] = s[0].at >> 8;
+		for (uint64_t left = l->slots; left; left &= left - 1)
+			l->sums[at++] = now[__builtin_ctzll(left)];
+		for (size_t k = 0; k + 1 < n; k++)
+			now[class_slot(s[k].at & 0xff)] += (s[k + 1].at >> 8) - (s[k].at >> 8);
+		now[class_slot(s[n - 1].at & 0xff)] += end - (s[n - 1].at >> 8);
 	}
 }
 
@@ -105,6 +116,7 @@ void lane_done(struct lane *l)
 	if (l->n)
 		free(l->blocks[0]);
 	free(l->blocks);
+	free(l->starts);
 	free(l->sums);
 	*l = (struct lane){0};
 }
@@ -114,7 +126,7 @@ static size_t find_block(const struct lane *l, size_t lo, uint64_t ts)
 {
 	size_t hi = (l->n + LANE_BLOCK - 1) / LANE_BLOCK, step = 1;
 
-	while (lo + step < hi && l->blocks[lo + step][0].at >> 8 <= ts) {
+	while (lo + step < hi && l->starts[lo + step] <= ts) {
 		lo += step;
 		step *= 2;
 	}
@@ -123,7 +135,7 @@ static size_t find_block(const struct lane *l, size_t lo, uint64_t ts)
 	while (lo + 1 < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (l->blocks[mid][0].at >> 8 <= ts)
+		if (l->starts[mid] <= ts)
 			lo = mid;
 		else
 			hi = mid;
@@ -163,7 +175,7 @@ static void jump(struct lane_walk *w, uint64_t ts)
 	const struct lane *l = w->lane;
 	size_t block = w->at / LANE_BLOCK, next = block + 1;
 
-	if (next * LANE_BLOCK >= l->n || l->blocks[next][0].at >> 8 > ts)
+	if (next * LANE_BLOCK >= l->n || l->starts[next] > ts)
 		return;
 	block = find_block(l, next, ts);
 	w->at = block * LANE_BLOCK;
@@ -175,22 +187,28 @@ void lane_walk_to(struct lane_walk *w, uint64_t ts, uint64_t sums[SLOTS])
 {
 	const struct lane *l = w->lane;
 	uint64_t start, end;
+	unsigned class;
 
 	if (!l->n)
 		return;
 	jump(w, ts);
 	start = lane_start(l, w->at);
-	end = lane_end(l, w->at);
-	while (end <= ts && w->at + 1 < l->n) {
-		w->before[class_slot(lane_class(l, w->at))] += end - start;
+	class = lane_class(l, w->at);
+	while (w->at + 1 < l->n) {
+		uint64_t next = lane_at(l, w->at + 1)->at;
+
+		if (next >> 8 > ts)
+			break;
+		w->before[class_slot(class)] += (next >> 8) - start;
+		start = next >> 8;
+		class = next & 0xff;
 		w->at++;
-		start = end;
-		end = lane_end(l, w->at);
 	}
+	end = w->at + 1 < l->n ? ts : l->end;
 	for (unsigned i = 0; i < w->n; i++)
 		sums[w->slots[i]] = w->before[w->slots[i]];
-	if (ts > start && lane_class(l, w->at) != CLASS_GONE)
-		sums[class_slot(lane_class(l, w->at))] += (ts < end ? ts : end) - start;
+	if (ts > start && class != CLASS_GONE)
+		sums[class_slot(class)] += (ts < end ? ts : end) - start;
 }
 
 void lane_sums(const struct lane *l, uint64_t from, uint64_t to, uint64_t sums[SLOTS])

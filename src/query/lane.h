@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What one thread, or one CPU, did from its first to its last moment: stretches that tile the time
- * between, sixteen bytes each, in blocks of 64 with the sums of all that came before at each block.
+ * between, sixteen bytes each, in blocks of 32 with the sums of all that came before at each block.
  * So how long it did what between any two moments takes a search and at most two blocks,
  * however long the recording is.
  *
@@ -48,14 +48,15 @@ struct stretch {
 	uint32_t by;  /* waiting: who ended it, into columns.wakers, + 1; 0: not known */
 };
 
-enum { LANE_BLOCK = 64 };
+enum { LANE_BLOCK = 32 };
 
 struct lane {
 	struct stretch **blocks;
-	size_t n, room; /* stretches; blocks that there is room for */
-	uint64_t end;	/* of the last stretch */
-	uint64_t slots; /* sealed: which are in it, as bits */
-	uint64_t *sums; /* sealed: of each block, of those slots, in their order */
+	size_t n, room;	  /* stretches; blocks that there is room for */
+	uint64_t end;	  /* of the last stretch */
+	uint64_t *starts; /* sealed: of the blocks, for a search that touches little memory */
+	uint64_t slots;	  /* sealed: which are in it, as bits */
+	uint64_t *sums;	  /* sealed: of each block, of those slots, in their order */
 };
 
 /* Blocks come from here, and go all at once. */

@@ -90,12 +90,13 @@ int block_end(struct block *b)
 
 int zblock_begin(struct zblock *b, const char *name, FILE *out)
 {
-	enum { GZIP = 16, WINDOW = 15, MEMORY = 9 };
+	/* By measurement: 9 takes ten times as long as 6, and saves 0.8% of the bytes. */
+	enum { LEVEL = 6, GZIP = 16, WINDOW = 15, MEMORY = 9 };
 
 	block_begin(&b->block, name, out);
 	b->z = mem_zalloc(sizeof(*b->z));
-	if (deflateInit2(b->z, Z_BEST_COMPRESSION, Z_DEFLATED, WINDOW + GZIP, MEMORY,
-			 Z_DEFAULT_STRATEGY) == Z_OK)
+	if (deflateInit2(b->z, LEVEL, Z_DEFLATED, WINDOW + GZIP, MEMORY, Z_DEFAULT_STRATEGY) ==
+	    Z_OK)
 		return 0;
 	free(b->z);
 	b->z = NULL;

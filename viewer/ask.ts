@@ -13,28 +13,33 @@ export interface Host {
 /** What the engine said instead of an answer. */
 export class AskError extends Error {}
 
+function argText(key: string, value: string | number | true | readonly number[]): string {
+	if (value === true)
+		return "1";
+	/* Times are whole; only a share is not. */
+	if (typeof value === "number")
+		return String(key === "min" ? value : Math.round(value));
+	return typeof value === "string" ? value : value.join(",");
+}
+
 export function makeQuery(name: string, args: Args = {}): string {
 	const parts: string[] = [];
 	for (const [key, value] of Object.entries(args)) {
 		if (value === null || value === undefined || value === false)
 			continue;
-		const text =
-			value === true ? "1"
-			: typeof value === "number" ? String(Number.isInteger(value) || key === "min" ? value : Math.round(value))
-			: typeof value === "string" ? value
-			: value.join(",");
-		parts.push(`${encodeURIComponent(key)}=${encodeURIComponent(text).replace(/%2C/g, ",")}`);
+		const text = encodeURIComponent(argText(key, value)).replace(/%2C/g, ",");
+		parts.push(`${encodeURIComponent(key)}=${text}`);
 	}
 	return parts.length ? `${name}?${parts.join("&")}` : name;
 }
 
-const OPEN = "{".charCodeAt(0);
 /* Marks that turn the direction of text: a name with one would be read as another name. */
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
+/* What begins like an error is one: no binary answer has this text at its start. */
 function errorIn(bytes: ArrayBuffer): string | null {
-	const b = new Uint8Array(bytes, 0, Math.min(bytes.byteLength, 9));
-	if (b[0] !== OPEN || new TextDecoder().decode(b) !== '{"error":')
+	const start = new Uint8Array(bytes, 0, Math.min(bytes.byteLength, 16));
+	if (!/^\{\s*"error"/.test(String.fromCharCode(...start)))
 		return null;
 	return String((JSON.parse(new TextDecoder().decode(bytes)) as { error: unknown }).error);
 }

@@ -7,6 +7,7 @@
 import type { Page } from "./page";
 import { chip, className, LOST, RUNNING, stackOrder } from "./palette";
 import { count, duration, el, percent, plural } from "./util";
+import { unseenWords } from "./words";
 
 /* Time of all threads together, by class. */
 function totals(page: Page): Map<number, number> {
@@ -73,9 +74,8 @@ export function notes(page: Page): { text: string; bad: boolean }[] {
 	if (events || samples)
 		bad(`${count(events)} events and ${count(samples)} samples were lost` +
 			(time ? `: ${duration(time)} of threads' time is not known (hatched).` : "."));
-	if (info.capture.unseen.length)
-		bad(`The ${info.capture.engine} engine does not see: ` +
-			`${info.capture.unseen.map((s) => s.replace(/_/g, " ")).join(", ")}.`);
+	for (const what of info.capture.unseen)
+		bad(unseenWords(page, what));
 	if (info.blackouts.length)
 		bad(`Nothing came from any CPU for ${duration(info.blackouts.reduce((ns, b) => ns + b.ns, 0))}, ` +
 			`in ${plural(info.blackouts.length, "blackout")} (hatched).`);

@@ -27,12 +27,16 @@ function rows(list: [Node[], string][]): HTMLElement {
 	return dl;
 }
 
+function keyRow(key: Key): [Node[], string] {
+	return [key.shown.map((s) => el("kbd", {}, s)), key.words];
+}
+
 export function makeHelp(table: Key[]): () => void {
 	const close = el("button", { class: "button", "aria-label": "Close" }, "Close");
 	const dialog = el("dialog", { class: "help", "aria-label": "Help", "data-test": "help-dialog" },
 		el("header", {}, el("h2", {}, "How to look around"), close),
 		el("div", { class: "help-columns" },
-			el("section", {}, el("h3", {}, "Keys"), rows(table.map((k) => [k.shown.map((s) => el("kbd", {}, s)), k.words]))),
+			el("section", {}, el("h3", {}, "Keys"), rows(table.map(keyRow))),
 			el("section", {}, el("h3", {}, "Mouse and fingers"),
 				rows(MOUSE.map(([what, words]) => [[document.createTextNode(what)], words])),
 				el("h3", {}, "What you see"),

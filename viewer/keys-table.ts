@@ -15,6 +15,7 @@ interface Parts {
 }
 
 const STEP = 0.25; /* of the view */
+const ZOOM = 0.6;
 
 export function keyTable({ page, view, focus, timeline, help }: Parts): Key[] {
 	const pan = (share: number) => {
@@ -60,8 +61,10 @@ export function keyTable({ page, view, focus, timeline, help }: Parts): Key[] {
 			page.state.set({ threads: null }, "push");
 	};
 	return [
-		{ keys: ["w", "+", "=", "ArrowUp"], shown: ["W", "+", "↑"], words: "zoom in", run: () => view.glideZoom(0.6) },
-		{ keys: ["s", "-", "ArrowDown"], shown: ["S", "-", "↓"], words: "zoom out", run: () => view.glideZoom(1 / 0.6) },
+		{ keys: ["w", "+", "=", "ArrowUp"], shown: ["W", "+", "↑"], words: "zoom in",
+			run: () => view.glideZoom(ZOOM) },
+		{ keys: ["s", "-", "ArrowDown"], shown: ["S", "-", "↓"], words: "zoom out",
+			run: () => view.glideZoom(1 / ZOOM) },
 		{ keys: ["a", "ArrowLeft"], shown: ["A", "←"], words: "move left", run: () => pan(-STEP) },
 		{ keys: ["d", "ArrowRight"], shown: ["D", "→"], words: "move right", run: () => pan(STEP) },
 		{ keys: ["0"], shown: ["0"], words: "show the whole recording",

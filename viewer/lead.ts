@@ -3,15 +3,22 @@
  * The top of the page: what was recorded, what is wrong in one sentence, and the stalls to click.
  */
 import { notes } from "./details-rest";
-import type { Page, Range } from "./page";
+import type { Info, Page, Range } from "./page";
 import { same } from "./state";
 import { clock, date, duration, el, plural } from "./util";
 
 const BLACKOUT_WORDS = "blackout: nothing came from any CPU; the kernel or the virtual machine stood still";
 
+/** What was recorded, in few words. */
+export function recorded(info: Info): string {
+	const processes = [...new Set(info.threads.map((t) => t.process))];
+	return info.capture.command.join(" ") || (info.whole_machine ? "the whole machine"
+		: processes.slice(0, 3).join(", ") + (processes.length > 3 ? " and others" : ""));
+}
+
 export function mountTop(root: HTMLElement, page: Page, help: () => void): void {
 	const { info } = page;
-	const command = info.capture.command.join(" ") || info.capture.path;
+	const command = recorded(info);
 	const bad = notes(page).filter((n) => n.bad);
 	root.replaceChildren(
 		el("strong", { class: "mark" }, "thaw"),

@@ -11,7 +11,7 @@ import { makeHelp } from "./help";
 import { attachKeys } from "./keys";
 import { keyTable } from "./keys-table";
 import { mountSplit, mountTabs, showMessage, showPage, toast } from "./layout";
-import { mountLead, mountTop } from "./lead";
+import { mountLead, mountTop, recorded } from "./lead";
 import type { Info, Page, Range } from "./page";
 import { mountPrint } from "./print";
 import { Store } from "./state";
@@ -84,7 +84,7 @@ function show(page: Page): void {
 	mountTabs(byId("tabs"), page);
 	mountSplit(byId("split"));
 	mountPrint(byId("page"), page);
-	document.title = `thaw: ${info.capture.command.join(" ") || info.capture.host}`;
+	document.title = `thaw: ${recorded(info)}`;
 }
 
 async function start(): Promise<void> {

@@ -102,6 +102,7 @@ export interface Info {
 	watch: Record<string, unknown>;
 	events: number;
 	samples: number;
+	whole_machine: boolean;
 	has_switches: boolean; /* false: only samples are known */
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Mouse, pen and fingers over the timeline, turned into few intents. The lanes: drag moves, shift
- * and drag selects (with ctrl a second range), two fingers pinch, the wheel zooms about the pointer (with shift it moves, with
- * alt it scrolls). The ruler: drag selects; its strip at the top moves the view.
+ * and drag selects (with ctrl a second range), two fingers pinch, the wheel zooms about the pointer
+ * (with shift it moves, with alt it scrolls). The ruler: drag selects; its strip at the top moves
+ * the view.
  */
 import type { Range } from "./page";
 
@@ -48,7 +49,11 @@ export function attachWheel(on: HTMLElement, g: Gestures): void {
 /** What a drag does is decided where it starts, and by the keys that are held there. */
 export type DragKind = "pan" | "select" | "second" | "strip";
 
-export function attachPointer(on: HTMLElement, g: Gestures, kindOf: (e: PointerEvent, y: number) => DragKind): void {
+export function attachPointer(
+	on: HTMLElement,
+	g: Gestures,
+	kindOf: (e: PointerEvent, y: number) => DragKind,
+): void {
 	const fingers = new Map<number, number>(); /* pointer: x */
 	let start: { x: number; y: number; ts: number } | null = null;
 	let last = { x: 0, y: 0 };

@@ -24,7 +24,8 @@ function keyOf(row: Row, rows: Rows, only: Set<number> | null): string {
 	case "cpu":
 		return `cpu/${row.cpu}`;
 	case "process":
-		return `${row.process.key}/${rows.isOpen(row.process.key)}/${row.process.threads.every((t) => only?.has(t.index))}`;
+		return [row.process.key, rows.isOpen(row.process.key),
+			row.process.threads.every((t) => only?.has(t.index))].join("/");
 	case "thread":
 		return `t${row.thread.index}/${only?.has(row.thread.index)}`;
 	}

@@ -13,7 +13,7 @@ import type { Matches } from "./flame-search";
 import { el } from "./util";
 
 const ZOOM_MS = 160;
-const MOST_ON_PAPER = 1000;
+const MOST_ON_PAPER = 620;
 const FONTS = { plain: CANVAS_FONT, kernel: `italic ${CANVAS_FONT}` };
 
 export interface Spot {

@@ -42,6 +42,11 @@ export function moduleColour(module: string, kernel: boolean): string {
 	return hslToHex(hue, dark ? sat * 0.75 : sat + 0.12, dark ? 0.33 : 0.80);
 }
 
+/* Where threads waited for several reasons, or both ran and waited. */
+export function mixedColour(): string {
+	return isDark() ? "#4a525d" : "#d0d6dd";
+}
+
 /* A CSS variable of style.css, as a canvas needs it. */
 export function cssColour(name: string): string {
 	return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -67,7 +72,7 @@ export function flameColours(tree: FlameTree): FlameColours {
 			return diffColour(diffOf(tree, node));
 		const reason = tree.reason[node]!;
 		if (reason < 0)
-			return tree.hasReasons ? (dark ? "#4a525d" : "#d0d6dd") : byModule(node);
+			return tree.hasReasons ? mixedColour() : byModule(node);
 		return reason === RUNNING ? byModule(node) : color(reason);
 	};
 	return {

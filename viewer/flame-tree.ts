@@ -4,6 +4,7 @@
  * search with the browser, heaviest child first. Branches are made when they are opened.
  *
  * Keys are those of every tree: up and down move, right opens, left closes or goes to the caller.
+ * Where there is somewhere to go from a call, Enter and a double click go there.
  */
 import { children, nodeModule, nodeName, type FlameTree } from "./flame-data";
 import { diffWords } from "./diff";
@@ -12,7 +13,8 @@ import { el, percent } from "./util";
 const MOST = 100;
 
 export function makeFlameTree(tree: FlameTree, amount: (value: number) => string,
-			      pick: (node: number) => void): HTMLElement {
+			      pick: (node: number) => void,
+			      go?: (node: number) => void): HTMLElement {
 	const root = el("div", { class: "call-tree", role: "tree",
 		"aria-label": "Calls as a tree" });
 	const size = (node: number) => tree.size[node]!;
@@ -99,6 +101,11 @@ export function makeFlameTree(tree: FlameTree, amount: (value: number) => string
 		move(row);
 		pick(Number(row.dataset.node));
 	});
+	root.addEventListener("dblclick", (e) => {
+		const row = (e.target as HTMLElement).closest<HTMLElement>(".call[data-node]");
+		if (row)
+			go?.(Number(row.dataset.node));
+	});
 	root.addEventListener("keydown", (e) => {
 		const row = (e.target as HTMLElement).closest<HTMLElement>(".call[data-node]");
 		if (!row)
@@ -124,6 +131,8 @@ export function makeFlameTree(tree: FlameTree, amount: (value: number) => string
 			}
 		} else if (e.key === "Home") {
 			move(root.firstElementChild);
+		} else if (e.key === "Enter" && go) {
+			go(Number(row.dataset.node));
 		} else if (e.key === "Enter" || e.key === " ") {
 			row.click();
 		} else {

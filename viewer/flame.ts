@@ -6,7 +6,7 @@
  */
 import { diffLegend, diffWords } from "./diff";
 import { FlameCanvas } from "./flame-canvas";
-import { flameColours, moduleColour } from "./flame-colour";
+import { flameColours, mixedColour, moduleColour } from "./flame-colour";
 import {
 	flameTree, nodeAt, nodeKey, nodeModule, nodeName, pathOf, placeOf, type FlameReply, type FlameTree,
 } from "./flame-data";
@@ -239,12 +239,19 @@ export function mountFlame(root: HTMLElement, page: Page): void {
 		}
 		const all = legendOf(tree, page);
 		const own = tree.self.reduce((sum, v) => sum + v, 0);
-		legend.replaceChildren(...all.slice(0, LEGEND).map(([name, colour, sum]) => {
+		const one = (name: string, colour: string, title: string) => {
 			const key = el("i", { class: "swatch" });
 			key.style.background = colour;
-			return el("span", { class: "swatch-one",
-				title: `${name}: ${percent(sum, own)}` }, key, name);
-		}));
+			return el("span", { class: "swatch-one", title }, key, name);
+		};
+		legend.replaceChildren(...all.slice(0, LEGEND).map(([name, colour, sum]) =>
+			one(name, colour, `${name}: ${percent(sum, own)}`)));
+		if (tree.reason.some((r, i) => i > 0 && r < 0) && tree.hasReasons)
+			legend.append(one("several", mixedColour(), "Several of these together"));
+		if (tree.inlined.includes(1))
+			legend.append(el("span", { class: "swatch-one",
+				title: "Inlined: it has no frame of its own on the stack" },
+			el("i", { class: "inlined-key" }), "inlined"));
 	}
 
 	function show(): void {

@@ -10,7 +10,7 @@ import type { Page } from "./page";
 import { choice, idleToggle, kindArgs, makePanel, scopeArgs } from "./panel";
 import { same, type State } from "./state";
 import { barCell, makeTable } from "./table";
-import { count, duration, el, percent } from "./util";
+import { count, duration, el, percent, plural } from "./util";
 import { nothingWords } from "./words";
 
 interface Func {
@@ -60,6 +60,7 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 	let most = 1;
 
 	const amount = (v: number) => (answer?.unit === "ns" ? duration(v) : count(v));
+	const words = (v: number) => (answer?.unit === "ns" ? duration(v) : plural(v, "sample"));
 	const share = (v: number) => percent(v, answer?.total ?? 0);
 
 	const kind = choice<Kind>("What is counted", [
@@ -127,25 +128,19 @@ export function mountFunctions(root: HTMLElement, page: Page): void {
 		const { name, module } = parseKey(func);
 		const part = (title: string, none: string, one: FlameReply) => {
 			const tree = flameTree(one);
-			const go = (node: number) => node > 0 &&
+			const go = (node: number) =>
 				page.state.set({ func: nodeKey(tree, node) }, "push");
-			const list = tree.n > 1 ? makeFlameTree(tree, amount, () => {})
+			const list = tree.n > 1 ? makeFlameTree(tree, amount, () => {}, go)
 				: el("p", { class: "dim" }, none);
-			list.addEventListener("dblclick", (e) => {
-				const on = e.target as HTMLElement;
-				const row = on.closest<HTMLElement>("[data-node]");
-				if (row)
-					go(Number(row.dataset.node));
-			});
 			return el("section", {}, el("h3", {}, title), list);
 		};
 		side.replaceChildren(
 			el("h2", {}, name, el("span", { class: "dim" }, module && ` ${module}`)),
-			el("p", {}, `Self ${share(reply.self)}, ${amount(reply.self)}; with all that it called ` +
-				`${share(reply.value)}, ${amount(reply.value)}.`),
+			el("p", {}, `Self ${share(reply.self)}, ${words(reply.self)}; with all that it ` +
+				`called ${share(reply.value)}, ${words(reply.value)}.`),
 			part("Called by", "Nothing called it: stacks begin here.", reply.callers),
 			part("Calls", "It called nothing that was seen.", reply.callees),
-			el("p", { class: "dim" }, "A double click goes on to that function."));
+			el("p", { class: "dim" }, "A double click or Enter goes on to that function."));
 		side.hidden = false;
 	}
 

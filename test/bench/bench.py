@@ -12,11 +12,12 @@ import document
 import goals
 import interrupted
 import measures
+import page
 import proc
 import stacks
 
 ALL = {**measures.ALL, **stacks.ALL, **contention.ALL,
-       **interrupted.ALL}
+       **interrupted.ALL, **page.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

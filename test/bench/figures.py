@@ -9,6 +9,12 @@ def median(values):
     return v[n // 2] if n % 2 else (v[n // 2 - 1] + v[n // 2]) / 2
 
 
+def percentile(values, share):
+    """So large a share of the values is not above it."""
+    v = sorted(values)
+    return v[min(len(v) - 1, int(share * len(v)))]
+
+
 def spread(values, fmt):
     """Smallest to largest."""
     return f"{fmt(min(values))} .. {fmt(max(values))}"

@@ -32,6 +32,21 @@ GOALS = [
      lambda v: v["lost.thaw.together"] + v["missing.thaw.together"], "<=", 0),
     ("worst case, another session: events lost or missing",
      lambda v: v["lost.thaw.apart"] + v["missing.thaw.apart"], "<=", 0),
+    ("page of 10 million events: seconds from `thaw view` to the first lanes",
+     lambda v: v["page.first.view.10M"], "<=", 3),
+] + [
+    (f"page of {size.replace('M', ' million')} events: 95% of frames, as a share of 16 ms or, where "
+     "that is more, of a canvas with as many rectangles",
+     lambda v, s=size: v[f"page.frame.{s}"], "<=", 1) for size in ("0.1M", "1M", "10M")
+] + [
+    (f"page of {size.replace('M', ' million')} events: ms from a selection to its flame graph, "
+     "the worst",
+     lambda v, s=size: v[f"page.range.view.{s}"], "<=", 200) for size in ("0.1M", "1M", "10M")
+] + [
+    (f"HTML of {size.replace('M', ' million')} events: bytes an event",
+     lambda v, s=size: v[f"page.bytes.{s}"], "<=", 15) for size in ("1M", "10M")
+] + [
+    ("HTML of the demo, MB", lambda v: v["page.demo"], "<=", 1.5),
 ]
 
 

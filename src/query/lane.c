@@ -121,17 +121,28 @@ void lane_done(struct lane *l)
 	*l = (struct lane){0};
 }
 
-/* The last of the blocks from lo on that begins at or before ts; lo itself does. */
-static size_t find_block(const struct lane *l, size_t lo, uint64_t ts)
+/*
+ * The last of the blocks from lo on that begins at or before ts; lo itself does. The search spreads
+ * out from a guess: the edges of a picture's columns are about equally many blocks apart, and what
+ * is near to the guess is in the cache with it.
+ */
+static size_t find_block(const struct lane *l, size_t lo, size_t guess, uint64_t ts)
 {
 	size_t hi = (l->n + LANE_BLOCK - 1) / LANE_BLOCK, step = 1;
 
-	while (lo + step < hi && l->starts[lo + step] <= ts) {
-		lo += step;
-		step *= 2;
+	if (guess < lo || guess >= hi)
+		guess = lo;
+	if (l->starts[guess] <= ts) {
+		lo = guess;
+		for (; lo + step < hi && l->starts[lo + step] <= ts; step *= 2)
+			lo += step;
+		hi = lo + step < hi ? lo + step : hi;
+	} else {
+		hi = guess;
+		for (; hi - lo > step && l->starts[hi - step] > ts; step *= 2)
+			hi -= step;
+		lo = hi - lo > step ? hi - step : lo;
 	}
-	if (lo + step < hi)
-		hi = lo + step;
 	while (lo + 1 < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -149,7 +160,7 @@ size_t lane_find(const struct lane *l, uint64_t ts)
 
 	if (!l->n || ts < lane_start(l, 0) || ts >= l->end)
 		return SIZE_MAX;
-	lo = find_block(l, 0, ts) * LANE_BLOCK;
+	lo = find_block(l, 0, 0, ts) * LANE_BLOCK;
 	hi = lo + LANE_BLOCK < l->n ? lo + LANE_BLOCK : l->n;
 	while (lo + 1 < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -177,10 +188,29 @@ static void jump(struct lane_walk *w, uint64_t ts)
 
 	if (next * LANE_BLOCK >= l->n || l->starts[next] > ts)
 		return;
-	block = find_block(l, next, ts);
+	next = find_block(l, next, block + w->stride, ts);
+	w->stride = next - block;
+	block = next;
 	w->at = block * LANE_BLOCK;
 	for (unsigned i = 0; i < w->n; i++)
 		w->before[w->slots[i]] = l->sums[block * w->n + i];
+}
+
+void lane_walk_soon(struct lane_walk *w, uint64_t ts)
+{
+	const struct lane *l = w->lane;
+	size_t block;
+
+	if (!l->n || l->starts[w->ahead] > ts)
+		return;
+	block = find_block(l, w->ahead, w->ahead + w->ahead_stride, ts);
+	w->ahead_stride = block - w->ahead;
+	w->ahead = block;
+	if (!w->ahead_stride)
+		return;
+	__builtin_prefetch(&l->sums[block * w->n]);
+	for (unsigned i = 0; i < LANE_BLOCK; i += 8)
+		__builtin_prefetch(l->blocks[block] + i);
 }
 
 void lane_walk_to(struct lane_walk *w, uint64_t ts, uint64_t sums[SLOTS])

@@ -103,13 +103,17 @@ size_t lane_find(const struct lane *l, uint64_t ts);
  */
 struct lane_walk {
 	const struct lane *lane;
-	size_t at;		/* the stretch that it stands in */
-	uint64_t before[SLOTS]; /* of all before that one */
+	size_t at;		    /* the stretch that it stands in */
+	size_t stride;		    /* blocks, of the last step */
+	size_t ahead, ahead_stride; /* the same of lane_walk_soon() */
+	uint64_t before[SLOTS];	    /* of all before that one */
 	uint8_t slots[SLOTS];
 	unsigned n;
 };
 
 void lane_walk_init(struct lane_walk *w, const struct lane *l);
+/* It will be asked for that moment soon: what is needed then is on its way from memory. */
+void lane_walk_soon(struct lane_walk *w, uint64_t ts);
 void lane_walk_to(struct lane_walk *w, uint64_t ts, uint64_t sums[SLOTS]);
 
 /* How long it did what in [from, to): adds to sums, without CLASS_GONE. */

@@ -12,6 +12,8 @@
  */
 #include "query/private.h"
 
+enum { AHEAD = 8 }; /* columns, as long as memory takes */
+
 enum { COLS_MAX = 1 << 16, CELLS_MAX = 1 << 21, WHOLE = 65535 };
 
 struct column {
@@ -105,6 +107,8 @@ static void put_lane(struct picture *p, const struct lane *l)
 	for (size_t i = 0; i < p->cols; i++) {
 		uint64_t width = p->edges[i + 1] - p->edges[i];
 
+		if (i + AHEAD <= p->cols)
+			lane_walk_soon(&w, p->edges[i + AHEAD]);
 		lane_walk_to(&w, p->edges[i + 1], now);
 		if (width)
 			fill(&c, &w, before, now, width);

@@ -137,10 +137,6 @@ export class FlameCanvas {
 		this.show(node);
 	}
 
-	focus(): void {
-		this.box.focus();
-	}
-
 	current(): number {
 		return this.hover >= 0 ? this.hover : this.cursor;
 	}

@@ -15,7 +15,7 @@ import { doingWords, isSignal, lockKind, lockWords, noLocksWords, whoWords } fro
 const BLAMED = 4;
 
 /* "checkpointer (812) in flush_log, waiting for the disk, held commit_lock." */
-export function blameWords(page: Page, s: Summary, b: Blame): string {
+function blameWords(page: Page, s: Summary, b: Blame): string {
 	const lock = b.lock === null ? undefined : s.locks[b.lock];
 	const first = b.first_lock === null ? undefined : s.locks[b.first_lock];
 	const doing = doingWords(page, b.doing, b.reason);

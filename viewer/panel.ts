@@ -18,8 +18,6 @@ export interface Panel {
 	/* For the tab's controls, at the right of the head. */
 	tools: HTMLElement;
 	body: HTMLElement;
-	/* Asks again, as after a change of the state. */
-	refresh(): void;
 	/* A sentence instead of the body's content. */
 	say(text: string): void;
 }
@@ -196,7 +194,7 @@ export function makePanel<T>(root: HTMLElement, page: Page, parts: PanelParts<T>
 		if (moved || parts.changed?.(now, before))
 			refresh();
 	});
-	return { tools, body, refresh, say };
+	return { tools, body, say };
 }
 
 /* A row of buttons of which one is pressed. */

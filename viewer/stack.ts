@@ -25,7 +25,7 @@ function patterns(row: string): (name: string) => boolean {
 const isPlain = patterns("PLAIN");
 const isIdle = patterns("IDLE");
 
-export function isKernel(frame: Frame): boolean {
+function isKernel(frame: Frame): boolean {
 	return KERNEL.test(frame.module);
 }
 
@@ -61,7 +61,7 @@ function origin(f: Frame): string {
 	return [f.module, file].filter(Boolean).join("  ");
 }
 
-export function stackText(frames: readonly Frame[]): string {
+function stackText(frames: readonly Frame[]): string {
 	return frames.map((f) => `${f.name}${f.inlined ? " (inlined)" : ""}  ${origin(f)}`.trimEnd() + "\n")
 		.join("");
 }

@@ -32,15 +32,12 @@ export interface TableParts<T> {
 	/* Tells rows apart over updates, so that the picked one stays picked. */
 	key(row: T): string;
 	pick?(row: T): void;
-	/* What sorts before all else, in every order: for a line that sums up the rest. */
-	last?(row: T): boolean;
 }
 
 export interface Table<T> {
 	root: HTMLElement;
 	rows(rows: readonly T[]): void;
 	picked(key: string | null): void;
-	focus(): void;
 }
 
 function classes<T>(c: Column<T>): string {
@@ -87,10 +84,6 @@ export function makeTable<T>(parts: TableParts<T>): Table<T> {
 		const column = parts.columns.find((c) => c.id === sort)!;
 		const sign = up ? 1 : -1;
 		sorted = [...all].sort((a, b) => {
-			const tail = Number(parts.last?.(a) ?? false) - Number(parts.last?.(b)
-				?? false);
-			if (tail)
-				return tail;
 			const x = column.value(a);
 			const y = column.value(b);
 			if (typeof x === "number" && typeof y === "number")
@@ -191,8 +184,6 @@ export function makeTable<T>(parts: TableParts<T>): Table<T> {
 			fill();
 		},
 		picked: mark,
-		focus: () => ([...body.children] as HTMLElement[]).find(
-			(tr) => tr.tabIndex === 0)?.focus(),
 	};
 }
 

@@ -28,7 +28,7 @@ function wakerWords(page: Page, w: Wait): string {
 	return page.info.capture.unseen.includes("wakers") ? "not seen" : "not known";
 }
 
-export function reasonChip(page: Page, name: string): HTMLElement {
+function reasonChip(page: Page, name: string): HTMLElement {
 	const reason = page.info.reasons.find((r) => r.name === name);
 	return el("span", { class: "reason", title: reason ? `It waited ${reason.words}.` : null },
 		chip(reason?.id ?? 0), reason?.label ?? name);

@@ -28,8 +28,13 @@ static __always_inline __u64 stack_of_way(void *ctx, struct ring_head *r, struct
 {
 	__u64 *known = way_kstack(r, way), id;
 
-	if (known && *known)
-		return *known;
+	if (known && *known) {
+		__u64 *slot = sent_slot(*known);
+
+		/* With a full ring it may have got an id, and not been sent. */
+		if (slot && *slot == *known)
+			return *known;
+	}
 	id = stack_kernel(ctx, r, s, ts);
 	if (known)
 		*known = id;

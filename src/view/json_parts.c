@@ -164,16 +164,22 @@ static void put_frame(struct json *j, const struct names *n, const struct named_
 	json_obj_end(j);
 }
 
+static void put_frames(struct json *j, const char *key, const struct names *names,
+		       const struct named_frame *f, size_t n)
+{
+	json_arr(j, key);
+	for (size_t i = 0; i < n; i++)
+		put_frame(j, names, &f[i]);
+	json_arr_end(j);
+}
+
 void json_put_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
 		    uint32_t ustack)
 {
 	const struct named_frame *f;
 	size_t n = names_probed_stack(names, kstack, ustack, &f);
 
-	json_arr(j, key);
-	for (size_t i = 0; i < n; i++)
-		put_frame(j, names, &f[i]);
-	json_arr_end(j);
+	put_frames(j, key, names, f, n);
 }
 
 void json_put_sample_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
@@ -182,10 +188,28 @@ void json_put_sample_stack(struct json *j, const char *key, struct names *names,
 	const struct named_frame *f;
 	size_t n = names_stack(names, kstack, ustack, &f);
 
-	json_arr(j, key);
-	for (size_t i = 0; i < n; i++)
-		put_frame(j, names, &f[i]);
-	json_arr_end(j);
+	put_frames(j, key, names, f, n);
+}
+
+/* Where only samples tell of time (`sampled`), what is not known is null. */
+void json_put_thread_times(struct json *j, const struct thread *t, bool sampled)
+{
+	json_u64(j, "running_ns", t->total[INTERVAL_RUNNING]);
+	if (sampled) {
+		json_null(j, "runnable_ns");
+		json_null(j, "waiting_ns");
+	} else {
+		json_u64(j, "runnable_ns", t->total[INTERVAL_RUNNABLE]);
+		json_u64(j, "waiting_ns", t->total[INTERVAL_WAITING]);
+	}
+	json_u64(j, "lost_ns", sampled ? 0 : t->total[INTERVAL_LOST]);
+	json_u64(j, "unseen_ns", sampled ? t->total[INTERVAL_LOST] : 0);
+	json_obj(j, "waits");
+	for (unsigned r = 0; r < REASONS; r++)
+		if (t->waits[r])
+			json_u64(j, reason_name(r), t->waits[r]);
+	json_obj_end(j);
+	json_u64(j, "samples", t->samples);
 }
 
 void json_put_who(struct json *j, const struct thread *t)

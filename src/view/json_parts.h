@@ -17,6 +17,8 @@ void json_put_stack(struct json *j, const char *key, struct names *names, uint32
 /* The same, all of them. */
 void json_put_sample_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
 			   uint32_t ustack);
+/* Of a thread: running_ns to samples, into an object that is open. */
+void json_put_thread_times(struct json *j, const struct thread *t, bool sampled);
 /* pid, tid, comm into an object that is open; nulls if the thread is not known. */
 void json_put_who(struct json *j, const struct thread *t);
 /* A string, or null if there is none. */

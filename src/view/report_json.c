@@ -44,22 +44,7 @@ static void put_thread(struct json *j, const struct thread *t, bool sampled)
 	json_u64(j, "tid", t->tid);
 	json_str(j, "comm", t->name);
 	json_u64(j, "wall_ns", thread_wall(t));
-	json_u64(j, "running_ns", t->total[INTERVAL_RUNNING]);
-	if (sampled) {
-		json_null(j, "runnable_ns");
-		json_null(j, "waiting_ns");
-	} else {
-		json_u64(j, "runnable_ns", t->total[INTERVAL_RUNNABLE]);
-		json_u64(j, "waiting_ns", t->total[INTERVAL_WAITING]);
-	}
-	json_u64(j, "lost_ns", sampled ? 0 : t->total[INTERVAL_LOST]);
-	json_u64(j, "unseen_ns", sampled ? t->total[INTERVAL_LOST] : 0);
-	json_obj(j, "waits");
-	for (unsigned r = 0; r < REASONS; r++)
-		if (t->waits[r])
-			json_u64(j, reason_name(r), t->waits[r]);
-	json_obj_end(j);
-	json_u64(j, "samples", t->samples);
+	json_put_thread_times(j, t, sampled);
 	json_obj_end(j);
 }
 

@@ -18,6 +18,8 @@ DUMP = os.path.join(BUILD, "release", "live", "lockdump")
 AGREED = 0.02
 RIGHT = 0.99
 TAKE_IN = 10_000   # until a CPU has taken in a thread that another one has woken
+# Of a thread that waited once or twice the mean says nothing: one wakeup may take that long.
+FEW = 50_000
 HANDOVER = 20_000  # between the program's clock and the lock itself, on both sides
 
 
@@ -80,7 +82,7 @@ def same_waits(got, want, truth):
         check(mine["waits"] == w["waits"] and mine["comm"] == w["name"],
               f"{w['name']}: {mine['waits']} waits of {w['waits']}, called {mine['comm']}")
         near(mine["wait_ns"], w["wait_ns"], 0,
-             AGREED * w["wait_ns"] + TAKE_IN * w["waits"] + slack, w["name"])
+             AGREED * w["wait_ns"] + TAKE_IN * w["waits"] + FEW + slack, w["name"])
 
 
 # ---- who held it ----

@@ -36,7 +36,7 @@ Q := @
 say = @printf '  %-8s%s\n' '$(1)' '$(patsubst $(B)/%,%,$(2))'
 
 # The folders with C of their own, the ones further right first: the order in which they are linked.
-FOLDERS := cmd serve query page view model capture guard trial symbol unwind store ring elf base
+FOLDERS := cmd sql diff import serve query page export view model capture guard trial symbol unwind store ring elf base
 SRCS := $(foreach d,preload $(FOLDERS),$(filter-out %.bpf.c,$(wildcard src/$(d)/*.c)))
 BPF_SRCS := $(wildcard src/probe/*.bpf.c)
 ARCHIVES := $(foreach d,$(FOLDERS),$(if $(wildcard src/$(d)/*.c),$(O)/lib$(d).a))
@@ -126,7 +126,7 @@ $(O)/obj/trial/kernel.o: $(B)/gen/kernel_ring.skel.h
 # a system in viewer/host. It imports nothing, so that a page has nothing to give it.
 WASM := $(B)/viewer/thaw.wasm
 WASM_LEFT_OUT := $(addprefix src/,base/mem.c base/options.c store/append.c store/disk.c store/encode.c \
-	store/expand.c store/pack.c store/plain.c store/source_file.c store/writer.c view/export_%.c \
+	store/expand.c store/pack.c store/plain.c store/source_file.c store/writer.c \
 	view/locks%.c view/page%.c view/report_text.c)
 WASM_SRCS := $(filter-out $(WASM_LEFT_OUT),$(foreach d,base store model view query,$(wildcard src/$(d)/*.c))) \
 	$(wildcard viewer/host/*.c)

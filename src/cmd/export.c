@@ -9,13 +9,16 @@
 #include "cmd/cmd.h"
 #include "cmd/load.h"
 #include "cmd/output.h"
-#include "page/page.h"
+#include "cmd/progress.h"
+#include "export/export.h"
 #include "store/reader.h"
-#include "view/export.h"
+
+#define EXPORTER(name) extern const struct exporter export_##name;
+#include "cmd/exporters.def"
 
 static const struct exporter *const exporters[] = {
-	&export_collapsed,
-	&export_html,
+#define EXPORTER(name) &export_##name,
+#include "cmd/exporters.def"
 	NULL,
 };
 
@@ -28,8 +31,7 @@ struct export_args {
 
 static const struct option_row rows[] = {
 	{'f', "format", OPTION_STR, AT(format), "FORMAT", "which format; see below", 0, 0, 0},
-	{0, "kind", OPTION_STR, AT(kind), "KIND",
-	 "cpu: samples; wait, lock: microseconds waited (cpu)", 0, 0, 0},
+	{0, "kind", OPTION_STR, AT(kind), "KIND", "only this: cpu, wait or lock", 0, 0, 0},
 	{'o', "output", OPTION_STR, AT(output), "FILE", "where to write (standard output)", 0, 0,
 	 0},
 	CMD_THREAD_ROW(AT(choice)),
@@ -52,27 +54,29 @@ static const struct cmd_form form = {
 	.more = formats,
 };
 
-static int check_page(const struct export_args *a)
+static int check(const struct export_args *a, const struct exporter *e)
 {
-	if (a->kind || a->choice.thread || a->choice.from || a->choice.to)
-		return err_set(-EINVAL, "a page has the whole recording in it: --kind, --thread, "
-					"--from and --to are chosen there");
-	if (!a->output && isatty(STDOUT_FILENO))
-		return err_set(-EINVAL, "a page is nothing for a terminal; say -o report.html");
+	if (e->whole && (a->kind || a->choice.thread || a->choice.from || a->choice.to))
+		return err_set(-EINVAL,
+			       "%s has the whole recording in it: --kind, --thread, --from and "
+			       "--to are chosen there",
+			       e->name);
+	if (e->binary && !a->output && isatty(STDOUT_FILENO))
+		return err_set(-EINVAL, "%s is nothing for a terminal; say -o report%s", e->name,
+			       e->suffix);
 	return 0;
 }
 
-static int parse(const struct export_args *a, struct export_opts *opts,
+static int parse(const struct export_args *a, enum export_kind *ret_kind,
 		 const struct exporter **ret_format)
 {
 	int rc = cmd_check_choice(&a->choice);
 
-	if (rc)
-		return rc;
-	opts->thread = a->choice.thread;
-	rc = export_kind_parse(a->kind ? a->kind : "cpu", &opts->kind);
+	*ret_kind = EXPORT_KINDS;
+	if (!rc && a->kind)
+		rc = export_kind_parse(a->kind, ret_kind);
 	rc = rc ? rc : export_find(exporters, a->format ? a->format : "", ret_format);
-	return rc || !(*ret_format)->copy ? rc : check_page(a);
+	return rc ? rc : check(a, *ret_format);
 }
 
 /* What is read is not written over. */
@@ -86,60 +90,77 @@ static int check_output(const char *path, const char *output)
 	return err_set(-EINVAL, "%s is the capture itself; write to another file", output);
 }
 
+static int write_out(const struct exporter *format, struct export_job *job, const char *path,
+		     const char *output)
+{
+	struct progress p;
+	struct output o;
+	int rc = output_create(output, &o);
+
+	if (rc)
+		return rc;
+	progress_begin(&p, format->name);
+	job->out = o.out;
+	job->progress = progress_show;
+	job->progress_arg = &p;
+	rc = format->run(job);
+	progress_end(&p);
+	if (rc && !ferror(o.out))
+		rc = err_add(rc, "%s", path);
+	return output_finish(&o, rc);
+}
+
 static int run_model(const char *path, const struct export_args *a, const struct exporter *format,
-		     const struct export_opts *opts)
+		     enum export_kind kind, struct export_job *job)
 {
 	struct cmd_capture c;
-	struct output o;
 	int rc = cmd_load(path, &a->choice, &(struct summary_opts){0}, &c);
 
 	if (rc)
 		return rc;
-	rc = export_check(c.model, opts->kind);
-	rc = rc ? err_add(rc, "%s", path) : output_create(a->output, &o);
-	if (!rc) {
-		format->run(c.model, opts, o.out);
-		rc = output_finish(&o, 0);
+	rc = export_choose(format, c.model, kind, &job->kinds);
+	if (rc) {
+		rc = err_add(rc, "%s", path);
+	} else {
+		job->model = c.model;
+		job->summary = c.summary;
+		job->reader = c.reader;
+		rc = write_out(format, job, path, a->output);
 	}
 	cmd_unload(&c);
 	return rc;
 }
 
-static int run_copy(const char *path, const struct export_args *a, const struct exporter *format)
+static int run_whole(const char *path, const struct export_args *a, const struct exporter *format,
+		     struct export_job *job)
 {
-	const char *slash = strrchr(path, '/');
-	struct reader *r;
-	struct output o;
-	int rc = cmd_open(path, true, &r);
+	int rc = cmd_open(path, true, &job->reader);
 
 	if (rc)
 		return rc;
-	rc = output_create(a->output, &o);
-	if (!rc) {
-		rc = format->copy(r, slash ? slash + 1 : path, o.out);
-		if (rc && !ferror(o.out))
-			rc = err_add(rc, "%s", path);
-		rc = output_finish(&o, rc);
-	}
-	reader_close(r);
+	rc = write_out(format, job, path, a->output);
+	reader_close(job->reader);
 	return rc;
 }
 
 static int run(const char *path, const struct export_args *a, const struct exporter *format,
-	       const struct export_opts *opts)
+	       enum export_kind kind)
 {
+	const char *slash = strrchr(path, '/');
+	struct export_job job = {.title = slash ? slash + 1 : path, .thread = a->choice.thread};
 	int rc = check_output(path, a->output);
 
 	if (rc)
 		return rc;
-	return format->copy ? run_copy(path, a, format) : run_model(path, a, format, opts);
+	return format->whole ? run_whole(path, a, format, &job)
+			     : run_model(path, a, format, kind, &job);
 }
 
 int cmd_export(int argc, char **argv)
 {
 	const struct exporter *format = NULL;
+	enum export_kind kind;
 	struct export_args args = {0};
-	struct export_opts opts = {0};
 	const char *path = NULL;
 	int rc = cmd_parse(&form, argc, argv, &args, &path);
 
@@ -147,9 +168,9 @@ int cmd_export(int argc, char **argv)
 		return 0;
 	if (!rc && !args.format)
 		rc = err_set(-EINVAL, "which format? Say -f FORMAT; see --help");
-	rc = rc ? rc : parse(&args, &opts, &format);
+	rc = rc ? rc : parse(&args, &kind, &format);
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	output_begin();
-	return run(path ? path : CMD_CAPTURE, &args, format, &opts) ? cmd_fail(argv[0]) : 0;
+	return run(path ? path : CMD_CAPTURE, &args, format, kind) ? cmd_fail(argv[0]) : 0;
 }

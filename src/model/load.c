@@ -167,7 +167,7 @@ struct loading *loading_new(struct reader *r, const struct model_opts *opts)
 	l->opts.sample_ns = sample_ns(r);
 	l->m = model_new(&l->opts);
 	l->of = count_events(r);
-	begin_pass(l, !reader_info(r)->complete);
+	begin_pass(l, opts->scan_first || !reader_info(r)->complete);
 	return l;
 }
 
@@ -197,6 +197,13 @@ static void start_over(struct loading *l)
 	begin_pass(l, true);
 }
 
+static void take_event(struct loading *l, const struct event *ev)
+{
+	if (l->opts.event_sink)
+		l->opts.event_sink(l->opts.sink_arg, ev);
+	model_event(l->m, ev);
+}
+
 int loading_step(struct loading *l, uint64_t events)
 {
 	struct event ev;
@@ -209,7 +216,7 @@ int loading_step(struct loading *l, uint64_t events)
 		else if (rc > 0 && !l->scanned && too_soon(l->m, &ev))
 			start_over(l);
 		else if (rc > 0)
-			model_event(l->m, &ev);
+			take_event(l, &ev);
 		l->events++;
 	}
 	if (!rc && l->scanning) {
@@ -233,6 +240,7 @@ struct model *loading_finish(struct loading *l, const char *path)
 	struct model *m = l->m;
 
 	l->m = NULL;
+	m->scanned = l->scanned;
 	model_finish(m);
 	take_facts(&m->facts, l->r, path);
 	loading_free(l);

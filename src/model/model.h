@@ -27,6 +27,7 @@ typedef void (*sample_fn)(void *arg, const struct thread *th, uint64_t ts, uint3
 			  uint32_t row);
 /* The lock by its index at that time: it may turn out to be the same as another (locks_index()). */
 typedef void (*seen_fn)(void *arg, const struct seen *seen);
+typedef void (*event_fn)(void *arg, const struct event *ev);
 
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
@@ -36,6 +37,8 @@ struct model_opts {
 	interval_fn sink;	    /* sees every interval, when it is closed */
 	sample_fn sample_sink;	    /* every sample */
 	seen_fn seen_sink;	    /* every sign of who holds a lock */
+	event_fn event_sink;	    /* every event, before it goes in */
+	bool scan_first;	    /* time was lost: load.c need not find out */
 	void (*restart)(void *arg); /* all of that begins anew: see load.c */
 	void *sink_arg;
 };
@@ -108,6 +111,7 @@ struct model {
 	struct locks locks;
 	struct chain chain;
 	struct classify classify;
+	bool scanned; /* what was lost was looked for first: see load.c */
 	bool decided; /* kinds of locks and reasons of waits are final */
 	VEC(struct gap) gaps;
 	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */

@@ -45,15 +45,16 @@ static int put_capture(struct reader *r, FILE *out)
 	return rc;
 }
 
-static int copy(struct reader *r, const char *title, FILE *out)
+static int run(const struct export_job *job)
 {
+	FILE *out = job->out;
 	struct buf text = {0};
 	int rc;
 
-	page_begin(&text, PAGE_FILE, title, NULL);
+	page_begin(&text, PAGE_FILE, job->title, NULL);
 	rc = put_text(out, &text);
 	rc = rc ? rc : put_engine(out);
-	rc = rc ? rc : put_capture(r, out);
+	rc = rc ? rc : put_capture(job->reader, out);
 	buf_clear(&text);
 	page_end(&text);
 	rc = rc ? rc : put_text(out, &text);
@@ -64,5 +65,8 @@ static int copy(struct reader *r, const char *title, FILE *out)
 const struct exporter export_html = {
 	.name = "html",
 	.words = "a page to look at in a browser, with everything in it",
-	.copy = copy,
+	.suffix = ".html",
+	.binary = true,
+	.whole = true,
+	.run = run,
 };

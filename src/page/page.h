@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "view/export.h"
+#include "export/export.h"
 
 enum page_host {
 	PAGE_FILE,   /* everything is in the file: no address may be reached */

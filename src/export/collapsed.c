@@ -8,7 +8,7 @@
  * inside a name would end a frame or a line, so they become ':' and ' '. Equal lines are summed;
  * the output is sorted, so that two exports can be compared.
  */
-#include "view/export.h"
+#include "export/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,34 +83,33 @@ static void add_stack(struct lines *l, const struct names *names, const struct t
 	add(l, weight);
 }
 
-static void add_samples(struct lines *l, struct model *m, const char *thread)
+static void add_samples(struct lines *l, const struct export_job *job)
 {
+	struct model *m = job->model;
+
 	for (size_t i = 0; i < m->tally.samples.n; i++) {
 		const struct sample_row *r = &m->tally.samples.v[i];
 		const struct named_frame *f;
 		size_t n = names_stack(&m->names, r->kstack, r->ustack, &f);
 
-		if (!thread || thread_matches(r->thread, thread))
+		if (export_wants(job, r->thread))
 			add_stack(l, &m->names, r->thread, f, n, r->count);
 	}
 }
 
-static bool is_lock(enum reason r)
+static void add_waits(struct lines *l, const struct export_job *job)
 {
-	return r == REASON_MUTEX || r == REASON_RWLOCK || r == REASON_FUTEX ||
-	       r == REASON_KERNEL_LOCK;
-}
+	bool only_locks = !EXPORT_HAS(job->kinds, EXPORT_WAIT);
+	struct model *m = job->model;
 
-static void add_waits(struct lines *l, struct model *m, const struct export_opts *opts)
-{
 	for (size_t i = 0; i < m->tally.waits.n; i++) {
 		const struct wait_row *r = &m->tally.waits.v[i];
 		const struct named_frame *f;
 		size_t n = names_probed_stack(&m->names, r->kstack, r->ustack, &f);
 
-		if (opts->kind == EXPORT_LOCK && !is_lock(r->verdict.reason))
+		if (only_locks && !export_is_lock(r->verdict.reason))
 			continue;
-		if (!opts->thread || thread_matches(r->thread, opts->thread))
+		if (export_wants(job, r->thread))
 			add_stack(l, &m->names, r->thread, f, n, r->total);
 	}
 }
@@ -122,29 +121,34 @@ static int by_text(const void *pa, const void *pb)
 	return strcmp(a->text, b->text);
 }
 
-static void run(struct model *m, const struct export_opts *opts, FILE *out)
+static int run(const struct export_job *job)
 {
-	uint64_t unit = opts->kind == EXPORT_CPU ? 1 : 1000;
+	uint64_t unit = EXPORT_HAS(job->kinds, EXPORT_CPU) ? 1 : 1000;
 	struct lines l = {0};
 
-	if (opts->kind == EXPORT_CPU)
-		add_samples(&l, m, opts->thread);
+	if (EXPORT_HAS(job->kinds, EXPORT_CPU))
+		add_samples(&l, job);
 	else
-		add_waits(&l, m, opts);
+		add_waits(&l, job);
 	if (l.v.n)
 		qsort(l.v.v, l.v.n, sizeof(*l.v.v), by_text);
 	for (size_t i = 0; i < l.v.n; i++) {
 		if (l.v.v[i].weight >= unit)
-			fprintf(out, "%s %" PRIu64 "\n", l.v.v[i].text, l.v.v[i].weight / unit);
+			fprintf(job->out, "%s %" PRIu64 "\n", l.v.v[i].text,
+				l.v.v[i].weight / unit);
 		free(l.v.v[i].text);
 	}
 	vec_done(&l.v);
 	map_done(&l.by_text);
 	buf_done(&l.text);
+	return 0;
 }
 
 const struct exporter export_collapsed = {
 	.name = "collapsed",
 	.words = "collapsed stacks, for flamegraph.pl, inferno and speedscope",
+	.suffix = ".folded",
+	.kinds = EXPORT_ALL,
+	.one_kind = true,
 	.run = run,
 };

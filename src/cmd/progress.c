@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "cmd/progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/units.h"
+
+/* What is done sooner than this needs no bar; and a bar that changes more often flickers. */
+#define AFTER_NS (NSEC_PER_SEC / 2)
+#define EVERY_NS (NSEC_PER_SEC / 10)
+
+enum { BAR = 40 };
+
+void progress_begin(struct progress *p, const char *what)
+{
+	*p = (struct progress){
+		.what = what, .begun = clock_mono_ns(), .terminal = isatty(STDERR_FILENO)};
+}
+
+void progress_show(void *arg, double done)
+{
+	struct progress *p = arg;
+	uint64_t now;
+	int full;
+
+	if (!p->terminal)
+		return;
+	now = clock_mono_ns();
+	if (now - p->begun < AFTER_NS || now - p->shown < EVERY_NS)
+		return;
+	p->shown = now;
+	full = done <= 0 ? 0 : done >= 1 ? BAR : (int)(done * BAR);
+	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", p->what, full,
+		"########################################", BAR - full, "", (int)(done * 100));
+	fflush(stderr);
+}
+
+void progress_end(struct progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+}

@@ -29,7 +29,7 @@ CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-
 CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wno-unused-parameter \
 	-D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc -I$(B)/gen -fPIE $(CFLAGS_$(V))
 LDFLAGS += $(filter -fsanitize=%,$(CFLAGS_$(V)))
-LIBS := -lbpf -lelf -liberty -ldeflate -llzma -lzstd -lz -lpthread -lm
+LIBS := -lbpf -lelf -liberty -ldeflate -llzma -lzstd -lz -lsqlite3 -lpthread -lm
 
 VERSION := $(shell sed -n 's/^version //p' VERSION 2>/dev/null || echo 0)
 Q := @

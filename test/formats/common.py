@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""What the checks of the formats share: captures, thaw, what it says itself, and the verdicts."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+BUILD = os.path.abspath(sys.argv[1])
+WORK = os.path.join(BUILD, "formats")
+THAW = os.path.join(BUILD, "thaw")
+NPM = os.path.join(WORK, "npm", "node_modules")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def capture(name):
+    """The path of a capture that run has made, or None where it could not be recorded."""
+    path = os.path.join(WORK, name + ".thaw")
+    return path if os.path.exists(path) else None
+
+
+def captures():
+    return [n for n in ("story", "locks", "demo") if capture(n)]
+
+
+def run(*args, **more):
+    """The command's standard output as bytes; a failure is an error with what it said."""
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **more)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()[-500:]
+        raise AssertionError(f"{os.path.basename(args[0])} {args[1:3]} ended with "
+                             f"{done.returncode}: {said}")
+    return done.stdout
+
+
+def fails(*args):
+    """The exit status and the words on standard error of a command that may fail."""
+    done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def export(name, form, *options, suffix=""):
+    """Exports a capture to a file, and says where it is."""
+    out = os.path.join(WORK, f"{name}.{form}{suffix}")
+    run(THAW, "export", capture(name), "-f", form, "-o", out, *options)
+    return out
+
+
+def report(name, *options):
+    """What thaw itself says: the totals that a consumer's must equal."""
+    return json.loads(run(THAW, "report", capture(name), "--json", *options))
+
+
+def need(program, package):
+    """Does the tool exist? If not, the check is skipped by name with the reason."""
+    found = shutil.which(program)
+    if not found:
+        print(f"skip formats {os.path.basename(sys.argv[0])[6:-3]}: there is no {program} ({package})")
+        sys.exit(0)
+    return found
+
+
+def check(name, truth, words=""):
+    print(f"ok {name}" if truth else f"FAIL {name}: {words}", flush=True)
+    return truth
+
+
+def test(name, function, *args):
+    """One check that passes unless it raises."""
+    try:
+        function(*args)
+    except (AssertionError, KeyError, IndexError, ValueError, OSError) as why:
+        print(f"FAIL {name}: {type(why).__name__} {why}".replace("\n", " | "), flush=True)
+    else:
+        print(f"ok {name}", flush=True)

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* What is kept before it goes to the file. */
 #define KEPT (64u << 10)
 
@@ -36,24 +38,6 @@ static void flush(struct json *j)
 	buf_clear(&j->kept);
 }
 
-/* Length of the well-formed UTF-8 sequence at s, or 0. */
-static int utf8_len(const unsigned char *s)
-{
-	int n = s[0] < 0x80		      ? 1
-		: s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-		: s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-		: s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-					      : 0;
-
-	for (int i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
-		return 0;
-	return n;
-}
-
 /* How many bytes can be written as they are; nearly always all of them. */
 static size_t plain_len(const unsigned char *s)
 {
@@ -71,16 +55,16 @@ static void quoted(struct buf *out, const char *val)
 	buf_put_u8(out, '"');
 	while (*s) {
 		size_t plain = plain_len(s);
-		int n;
+		size_t n;
 
 		if (plain) {
 			buf_put(out, s, plain);
 			s += plain;
 			continue;
 		}
-		n = utf8_len(s);
+		n = text_utf8_len((const char *)s);
 		if (!n) {
-			buf_put(out, "\xef\xbf\xbd", 3);
+			buf_put(out, TEXT_REPLACEMENT, 3);
 			s++;
 		} else if (*s == '"' || *s == '\\') {
 			buf_put_u8(out, '\\');
@@ -88,7 +72,7 @@ static void quoted(struct buf *out, const char *val)
 		} else if (*s < 0x20 || *s == 0x7f) {
 			buf_printf(out, "\\u%04x", *s++);
 		} else {
-			buf_put(out, s, (size_t)n);
+			buf_put(out, s, n);
 			s += n;
 		}
 	}

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 
 struct line {
 	char *text;
@@ -27,25 +28,14 @@ struct lines {
 	struct buf text;
 };
 
-/* Bytes that are no UTF-8 would end some readers: every byte beyond ASCII that stands alone is '?'.
- */
 static void put_name(struct buf *b, const char *s)
 {
-	while (*s) {
-		unsigned char c = (unsigned char)*s;
-		size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : 4;
-		size_t have = 1;
+	size_t at = b->len;
 
-		while (have < n && ((unsigned char)s[have] & 0xc0) == 0x80)
-			have++;
-		if (c < 0x80)
-			buf_put_u8(b, c == ';' ? ':' : c < 0x20 || c == 0x7f ? ' ' : c);
-		else if (c < 0xc2 || c > 0xf4 || have < n)
-			buf_put_u8(b, '?');
-		else
-			buf_put(b, s, n);
-		s += have;
-	}
+	text_put_clean(b, s);
+	for (; at < b->len; at++)
+		if (b->p[at] == ';')
+			b->p[at] = ':';
 }
 
 static void add(struct lines *l, uint64_t weight)

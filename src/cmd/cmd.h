@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The verbs. Each is one file and one row of the table in main.c; argv[0] is the verb, the return
- * value the exit status: 0, 1 for failure, 2 for wrong usage. Only this folder prints errors.
+ * The verbs. Each is one file and one row of verbs.def; argv[0] is the verb, the return value the
+ * exit status: 0, 1 for failure, 2 for wrong usage. Only this folder prints errors.
  */
 #ifndef THAW_CMD_CMD_H
 #define THAW_CMD_CMD_H
@@ -10,13 +10,27 @@
 
 #include "base/options.h"
 
-int cmd_record(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_locks(int argc, char **argv);
-int cmd_view(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_info(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
+/* What a verb's command line may have; --help and the completion of shells are made from it. */
+struct cmd_form {
+	const char *usage; /* of --help, before the options */
+	const struct option_row *rows;
+	void (*more)(void); /* behind them; NULL: nothing */
+};
+
+struct verb {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+	const struct cmd_form *form;
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct verb cmd_verbs[];
+
+#define VERB(name, summary)                                                                        \
+	int cmd_##name(int argc, char **argv);                                                     \
+	extern const struct cmd_form cmd_##name##_form;
+#include "cmd/verbs.def"
 
 /* "thaw VERB: <err_msg()>" on stderr, with a hint at --help; returns 2. */
 int cmd_usage_error(const char *verb);
@@ -24,12 +38,6 @@ int cmd_usage_error(const char *verb);
 int cmd_fail(const char *verb);
 
 /* ---- open.c: what the verbs that read a capture share ---- */
-
-struct cmd_form {
-	const char *usage; /* of --help, before the options */
-	const struct option_row *rows;
-	void (*more)(void); /* behind them; NULL: nothing */
-};
 
 void cmd_help(const struct cmd_form *f);
 

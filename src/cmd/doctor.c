@@ -29,7 +29,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_doctor_form = {
 	.usage = "usage: thaw doctor [options]\n\n"
 		 "Says what thaw can record on this machine, for this user, what it will leave out "
 		 "and\n"
@@ -85,7 +85,7 @@ int cmd_doctor(int argc, char **argv)
 	int first, rc = options_parse(rows, argc, argv, 0, &args, &first);
 
 	if (rc == 1) {
-		cmd_help(&form);
+		cmd_help(&cmd_doctor_form);
 		return 0;
 	}
 	if (!rc && argv[first])

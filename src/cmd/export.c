@@ -47,7 +47,7 @@ static void formats(void)
 		printf("  %-22s%s\n", exporters[i]->name, exporters[i]->words);
 }
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_export_form = {
 	.usage = "usage: thaw export -f FORMAT [options] [FILE]\n\n"
 		 "Writes a capture (capture.thaw) in another tool's format.\n\n",
 	.rows = rows,
@@ -162,7 +162,7 @@ int cmd_export(int argc, char **argv)
 	enum export_kind kind;
 	struct export_args args = {0};
 	const char *path = NULL;
-	int rc = cmd_parse(&form, argc, argv, &args, &path);
+	int rc = cmd_parse(&cmd_export_form, argc, argv, &args, &path);
 
 	if (rc > 0)
 		return 0;

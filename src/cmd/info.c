@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_info_form = {
 	.usage = "usage: thaw info [options] [FILE]\n\n"
 		 "Shows what a capture (capture.thaw) holds, whether it is complete, and if not,\n"
 		 "what is missing and why.\n\n",
@@ -409,7 +409,7 @@ int cmd_info(int argc, char **argv)
 	struct info_args args = {0};
 	const char *path = NULL;
 	struct reader *r;
-	int rc = cmd_parse(&form, argc, argv, &args, &path);
+	int rc = cmd_parse(&cmd_info_form, argc, argv, &args, &path);
 
 	if (rc > 0)
 		return 0;

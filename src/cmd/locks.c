@@ -77,7 +77,7 @@ static void kinds(void)
 	}
 }
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_locks_form = {
 	.usage =
 		"usage: thaw locks [options] [FILE]\n"
 		"       thaw locks [options] -p PID | -t TID | --cgroup PATH | -a | -- "
@@ -256,7 +256,7 @@ int cmd_locks(int argc, char **argv)
 	struct locks_opts opts;
 	const char *path = NULL;
 	bool recording;
-	int rc = cmd_parse(&form, argc, argv, &a, &path);
+	int rc = cmd_parse(&cmd_locks_form, argc, argv, &a, &path);
 
 	if (rc > 0)
 		return 0;

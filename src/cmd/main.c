@@ -13,21 +13,13 @@
 #define THAW_VERSION "0"
 #endif
 
-struct verb {
-	const char *name;
-	const char *summary;
-	int (*run)(int argc, char **argv);
+const struct verb cmd_verbs[] = {
+#define VERB(name, summary) {#name, summary, cmd_##name, &cmd_##name##_form},
+#include "cmd/verbs.def"
+	{NULL, NULL, NULL, NULL},
 };
 
-static const struct verb verbs[] = {
-	{"record", "record a command, a process or the whole machine", cmd_record},
-	{"report", "say where the threads' time went", cmd_report},
-	{"locks", "show which locks threads waited for, and who held them", cmd_locks},
-	{"view", "show a capture in the browser", cmd_view},
-	{"export", "write a capture as a page, or in another tool's format", cmd_export},
-	{"info", "show what a capture file holds, and check it", cmd_info},
-	{"doctor", "say what can be recorded on this machine, and what is in the way", cmd_doctor},
-};
+enum { VERBS = ARRAY_LEN(cmd_verbs) - 1 };
 
 int cmd_usage_error(const char *verb)
 {
@@ -53,8 +45,8 @@ static void usage(FILE *out)
 	      "\n"
 	      "verbs:\n",
 	      out);
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
+	for (const struct verb *v = cmd_verbs; v->name; v++)
+		fprintf(out, "  %-10s %s\n", v->name, v->summary);
 	fputs("\n"
 	      "thaw VERB --help shows a verb's options, thaw --version the version.\n",
 	      out);
@@ -62,19 +54,19 @@ static void usage(FILE *out)
 
 static const struct verb *find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		if (!strcmp(verbs[i].name, name))
-			return &verbs[i];
+	for (const struct verb *v = cmd_verbs; v->name; v++)
+		if (!strcmp(v->name, name))
+			return v;
 	return NULL;
 }
 
 static int unknown(const char *word)
 {
-	const char *names[ARRAY_LEN(verbs) + 2] = {NULL}, *near;
+	const char *names[VERBS + 2] = {NULL}, *near;
 
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		names[i] = verbs[i].name;
-	names[ARRAY_LEN(verbs)] = "help";
+	for (size_t i = 0; i < VERBS; i++)
+		names[i] = cmd_verbs[i].name;
+	names[VERBS] = "help";
 	near = options_closest(word, names);
 	fprintf(stderr, "thaw: there is no verb '%s'", word);
 	if (near)

@@ -37,7 +37,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_record_form = {
 	.usage =
 		"usage: thaw record [options] [--] COMMAND [ARG...]\n"
 		"       thaw record [options] -p PID | -t TID | --cgroup PATH | -a\n\n"
@@ -117,7 +117,7 @@ int cmd_record(int argc, char **argv)
 	int first, rc = options_parse(rows, argc, argv, 0, &a, &first);
 
 	if (rc == 1) {
-		cmd_help(&form);
+		cmd_help(&cmd_record_form);
 		return 0;
 	}
 	rc = rc ? rc : recording_plan(&a.rec, argv + first, a.output, &rec);

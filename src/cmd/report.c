@@ -27,7 +27,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_report_form = {
 	.usage = "usage: thaw report [options] [FILE]\n\n"
 		 "Says where the threads' time went in a capture (capture.thaw): who ran, who "
 		 "waited,\n"
@@ -64,7 +64,7 @@ int cmd_report(int argc, char **argv)
 	struct report_args args = {0};
 	enum thread_order order = ORDER_TELLING;
 	const char *path = NULL;
-	int rc = cmd_parse(&form, argc, argv, &args, &path);
+	int rc = cmd_parse(&cmd_report_form, argc, argv, &args, &path);
 
 	if (rc > 0)
 		return 0;

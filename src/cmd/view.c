@@ -29,7 +29,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static const struct cmd_form form = {
+const struct cmd_form cmd_view_form = {
 	.usage =
 		"usage: thaw view [options] [FILE]\n\n"
 		"Shows a capture (capture.thaw) as a page in the browser, until Ctrl-C. Only this\n"
@@ -127,7 +127,7 @@ int cmd_view(int argc, char **argv)
 {
 	struct view_args args = {0};
 	const char *path = NULL;
-	int rc = cmd_parse(&form, argc, argv, &args, &path);
+	int rc = cmd_parse(&cmd_view_form, argc, argv, &args, &path);
 
 	if (rc > 0)
 		return 0;

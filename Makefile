@@ -125,7 +125,7 @@ $(O)/obj/trial/kernel.o: $(B)/gen/kernel_ring.skel.h
 # The engine inside of exported pages: the folders that answer, as WebAssembly, with what they have of
 # a system in viewer/host. It imports nothing, so that a page has nothing to give it.
 WASM := $(B)/viewer/thaw.wasm
-WASM_LEFT_OUT := $(addprefix src/,base/mem.c base/options.c store/append.c store/disk.c store/encode.c \
+WASM_LEFT_OUT := $(addprefix src/,base/mem.c base/options.c base/parallel.c store/ahead.c store/append.c store/disk.c store/encode.c \
 	store/expand.c store/pack.c store/plain.c store/source_file.c store/writer.c \
 	view/locks%.c view/page%.c view/report_text.c)
 WASM_SRCS := $(filter-out $(WASM_LEFT_OUT),$(foreach d,base store model view query,$(wildcard src/$(d)/*.c))) \

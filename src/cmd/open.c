@@ -45,6 +45,7 @@ int cmd_open(const char *path, bool names, struct reader **ret)
 		return rc;
 	if (names && !reader_info(r)->has_symbols && reader_stacks(r))
 		reader_set_symtab(r, symbolize(r, notes, sizeof(notes)));
+	reader_read_ahead(r);
 	*ret = r;
 	return 0;
 }

@@ -206,17 +206,17 @@ static void take_event(struct loading *l, const struct event *ev)
 
 int loading_step(struct loading *l, uint64_t events)
 {
-	struct event ev;
+	const struct event *ev;
 	int rc = 1;
 
 	for (uint64_t i = 0; i < events && rc > 0; i++) {
-		rc = reader_next(l->r, &ev);
+		rc = reader_next_ref(l->r, &ev);
 		if (rc > 0 && l->scanning)
-			scan_event(l->m, &ev);
-		else if (rc > 0 && !l->scanned && too_soon(l->m, &ev))
+			scan_event(l->m, ev);
+		else if (rc > 0 && !l->scanned && too_soon(l->m, ev))
 			start_over(l);
 		else if (rc > 0)
-			take_event(l, &ev);
+			take_event(l, ev);
 		l->events++;
 	}
 	if (!rc && l->scanning) {

@@ -3,6 +3,7 @@
  * What only the end of a recording tells: when it began for good, the reason of each wait, what a
  * CPU did when nobody ran on it, and which locks were one and the same.
  */
+#include "base/parallel.h"
 #include "query/columns.h"
 
 static uint64_t duration(const struct model *m)
@@ -221,8 +222,36 @@ static void seal_seen(struct columns *c, const struct model *m)
 	c->locks = locks;
 }
 
+struct sealing {
+	struct columns *c;
+	const struct model *m;
+};
+
+/* Lanes by one number: those of the threads, then those of the CPUs. */
+static struct lane *lane_of(const struct columns *c, size_t i)
+{
+	return i < c->threads.n ? &c->threads.v[i] : &c->cpus.v[i - c->threads.n];
+}
+
+static void settle_one(void *arg, size_t i)
+{
+	const struct sealing *s = arg;
+
+	settle(s->c, s->m, lane_of(s->c, i));
+	if (i < s->c->samples.n)
+		settle_samples(s->c, s->m, &s->c->samples.v[i]);
+}
+
+static void seal_one(void *arg, size_t i)
+{
+	const struct sealing *s = arg;
+
+	lane_seal(lane_of(s->c, i));
+}
+
 void columns_seal(struct columns *c, const struct model *m)
 {
+	struct sealing s = {c, m};
 	size_t threads = m->timeline.threads.n;
 
 	while (c->threads.n < threads)
@@ -231,22 +260,14 @@ void columns_seal(struct columns *c, const struct model *m)
 		vec_add(&c->samples);
 	while (m->facts.whole_machine && c->cpus.n < m->timeline.cpus.n)
 		vec_add(&c->cpus);
-	for (size_t i = 0; i < c->threads.n; i++)
-		settle(c, m, &c->threads.v[i]);
-	for (size_t i = 0; i < c->cpus.n; i++)
-		settle(c, m, &c->cpus.v[i]);
-	for (size_t i = 0; i < c->samples.n; i++)
-		settle_samples(c, m, &c->samples.v[i]);
+	parallel(c->threads.n + c->cpus.n, settle_one, &s);
 	for (size_t i = 0; !m->facts.has_switches && i < c->threads.n; i++)
 		run_samples(c, i, m->timeline.sample_ns);
 	if (!m->facts.has_switches)
 		run_sampled_cpus(c);
 	for (size_t i = 0; i < c->cpus.n; i++)
 		name_holes(c, m, i);
-	for (size_t i = 0; i < c->threads.n; i++)
-		lane_seal(&c->threads.v[i]);
-	for (size_t i = 0; i < c->cpus.n; i++)
-		lane_seal(&c->cpus.v[i]);
+	parallel(c->threads.n + c->cpus.n, seal_one, &s);
 	seal_seen(c, m);
 	map_done(&c->by_waker);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
+
 /* At least so far apart, and for threads with many rows so far that they take an eighth of it. */
 #define STEP 4096
 #define STEP_ROWS 4
@@ -51,6 +53,18 @@ static void make_steps(struct row_sums *s, struct thread_sums *t, const struct l
 	free(now);
 }
 
+struct making {
+	struct row_sums *sums;
+	const struct columns *c;
+};
+
+static void steps_of_one(void *arg, size_t i)
+{
+	const struct making *k = arg;
+
+	make_steps(k->sums, &k->sums->threads[i], &k->c->threads.v[i]);
+}
+
 struct row_sums *sums_new(const struct model *m, const struct columns *c)
 {
 	size_t n = c->threads.n, rows = m->tally.waits.n, first = 0;
@@ -71,8 +85,7 @@ struct row_sums *sums_new(const struct model *m, const struct columns *c)
 
 		s->rows[s->threads[thread].first + s->place[i]] = i;
 	}
-	for (size_t i = 0; i < n; i++)
-		make_steps(s, &s->threads[i], &c->threads.v[i]);
+	parallel(n, steps_of_one, &(struct making){s, c});
 	return s;
 }
 

@@ -290,6 +290,8 @@ void reader_close(struct reader *r)
 {
 	if (!r)
 		return;
+	if (r->ahead)
+		r->ahead_ops->free(r->ahead);
 	source_close(&r->source);
 	vec_done(&r->index.list);
 	facts_done(&r->facts);

@@ -49,6 +49,13 @@ bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n);
 /* 1 and an event (its strings are valid until the next call), 0 at the end, negative on I/O errors.
  */
 int reader_next(struct reader *r, struct event *ret_ev);
+/* The same without a copy: it is valid until the next call. */
+int reader_next_ref(struct reader *r, const struct event **ret_ev);
+/*
+ * From here on another thread decodes ahead of this one: less time, somewhat more work. Not for a
+ * capture that grows. Where there can be no thread, nothing changes.
+ */
+void reader_read_ahead(struct reader *r);
 void reader_rewind(struct reader *r);
 /* Goes on with the first chunk that may hold an event at or after ts (uses the index). */
 void reader_seek(struct reader *r, uint64_t ts);

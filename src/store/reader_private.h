@@ -3,6 +3,7 @@
 #ifndef THAW_STORE_READER_PRIVATE_H
 #define THAW_STORE_READER_PRIVATE_H
 
+#include "store/ahead.h"
 #include "store/decode.h"
 #include "store/inspect.h"
 #include "store/reader.h"
@@ -30,6 +31,12 @@ struct reader {
 	struct buf raw;
 	uint64_t taken; /* events of it */
 	uint64_t ts;	/* of the last event */
+	struct event event;
+	/* Decoded by another thread: see ahead.h. */
+	struct ahead *ahead;
+	const struct ahead_ops *ahead_ops;
+	const struct event *ready; /* the chunk's events; NULL: the decoder has them */
+	size_t n_ready;
 };
 
 /* The chunk's payload cannot be read: it is counted and said, once. Uses the message set. */

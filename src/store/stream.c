@@ -57,8 +57,15 @@ static bool lost_for(const struct reader *r, size_t i, struct event *ev)
 
 static int start_chunk(struct reader *r, struct index_entry *e)
 {
-	int rc = source_load(&r->source, e, &r->raw);
+	int rc;
 
+	r->ready = r->ahead ? r->ahead_ops->take(r->ahead, r, r->at - 1, &r->n_ready) : NULL;
+	if (r->ready) {
+		r->active = true;
+		r->taken = 0;
+		return 0;
+	}
+	rc = source_load(&r->source, e, &r->raw);
 	if (rc == -EBADMSG) {
 		reader_note_bad(r, e);
 		return 0;
@@ -74,7 +81,7 @@ static int start_chunk(struct reader *r, struct index_entry *e)
 	return 0;
 }
 
-static int end_of_chunk(struct reader *r, int rc, struct event *ev)
+static int end_of_chunk(struct reader *r, int rc, const struct event **ret_ev)
 {
 	struct index_entry *e = &r->index.list.v[r->at - 1];
 
@@ -82,22 +89,31 @@ static int end_of_chunk(struct reader *r, int rc, struct event *ev)
 	if (!rc)
 		return 0;
 	reader_note_malformed(r, e);
-	lost(ev, LOSS_DAMAGED, e->items > r->taken ? e->items - r->taken : 0, r->ts, e->ts_max);
+	lost(&r->event, LOSS_DAMAGED, e->items > r->taken ? e->items - r->taken : 0, r->ts,
+	     e->ts_max);
+	*ret_ev = &r->event;
 	return 1;
 }
 
-static inline int next_of_chunk(struct reader *r, struct event *ev)
+static inline int next_of_chunk(struct reader *r, const struct event **ret_ev)
 {
-	int rc = decoder_next(&r->decoder, ev);
+	int rc;
 
+	if (r->ready) {
+		*ret_ev = &r->ready[r->taken];
+		r->active = r->taken++ < r->n_ready;
+		return r->active;
+	}
+	rc = decoder_next(&r->decoder, &r->event);
 	if (rc <= 0)
-		return end_of_chunk(r, rc, ev);
+		return end_of_chunk(r, rc, ret_ev);
 	r->taken++;
-	r->ts = ev->ts;
+	r->ts = r->event.ts;
+	*ret_ev = &r->event;
 	return 1;
 }
 
-int reader_next(struct reader *r, struct event *ret_ev)
+int reader_next_ref(struct reader *r, const struct event **ret_ev)
 {
 	for (;;) {
 		struct index_entry *e;
@@ -114,9 +130,21 @@ int reader_next(struct reader *r, struct event *ret_ev)
 			r->at = r->index.list.n;
 			return rc;
 		}
-		if (e->state != INDEX_CHUNK && lost_for(r, r->at - 1, ret_ev))
+		if (e->state != INDEX_CHUNK && lost_for(r, r->at - 1, &r->event)) {
+			*ret_ev = &r->event;
 			return 1;
+		}
 	}
+}
+
+int reader_next(struct reader *r, struct event *ret_ev)
+{
+	const struct event *ev;
+	int rc = reader_next_ref(r, &ev);
+
+	if (rc > 0)
+		*ret_ev = *ev;
+	return rc;
 }
 
 void reader_rewind(struct reader *r)

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "query/query.h"
+#include "store/reader.h"
 
 enum { TIMES = 9 };
 
@@ -102,8 +103,13 @@ int main(int argc, char **argv)
 {
 	struct query *q = NULL;
 	double began = now_ms();
-	int rc = argc < 2 ? -1 : query_open(argv[1], &q);
+	struct reader *r = NULL;
+	int rc = argc < 2 ? -1 : reader_open(argv[1], &r);
 
+	if (!rc) {
+		reader_read_ahead(r);
+		q = query_new(r, argv[1]);
+	}
 	while (!rc && (rc = query_step(q, 1u << 20)) > 0)
 		rc = 0;
 	if (rc) {

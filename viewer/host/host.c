@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "host.h"
 #include "store/expand.h"
 #include "store/format.h"
@@ -107,6 +108,13 @@ static void merge(char *v, size_t n, size_t size,
 	}
 	memcpy(room + to * size, v + a * size, (half - a) * size);
 	memcpy(v, room, (to + half - a) * size);
+}
+
+/* There is one thread. */
+void parallel(size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+	for (size_t i = 0; i < n; i++)
+		fn(arg, i);
 }
 
 void qsort_r(void *v, size_t n, size_t size, int (*compare)(const void *, const void *, void *),

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/* With a thread that decodes ahead, a capture reads as it does without, whatever is wrong with it. */
+#include "store_test.h"
+
+enum { MANY = 60000 };
+
+static void write_many(void)
+{
+	struct writer *w = open_writer(20000);
+	struct rng r = {23};
+	uint64_t ts = 5000000;
+
+	for (size_t i = 0; i < MANY; i++) {
+		struct event ev = rng_event(&r, 0);
+
+		ev.ts = ts += rng_below(&r, 5000);
+		writer_event(w, &ev);
+	}
+	assert_int_equal(writer_close(w, END_DONE), 0);
+}
+
+/* To the end, event by event; how many there were. */
+static size_t read_both(struct reader *plain, struct reader *ahead)
+{
+	struct event a;
+	const struct event *b;
+	size_t n = 0;
+	int ra, rb;
+
+	do {
+		ra = reader_next(plain, &a);
+		rb = reader_next_ref(ahead, &b);
+		assert_int_equal(ra, rb);
+		if (ra > 0)
+			assert_same_event(b, &a);
+		n += ra > 0;
+	} while (ra > 0);
+	return n;
+}
+
+static void assert_reads_the_same(size_t want)
+{
+	struct reader *plain = open_reader(0), *ahead = open_reader(0);
+	size_t n;
+
+	reader_read_ahead(ahead);
+	n = read_both(plain, ahead);
+	assert_true(!want || n == want);
+	assert_string_equal(reader_info(plain)->damage, reader_info(ahead)->damage);
+	assert_int_equal(reader_info(plain)->chunks_damaged, reader_info(ahead)->chunks_damaged);
+	reader_close(plain);
+	reader_close(ahead);
+}
+
+static void test_whole(void **state)
+{
+	write_many();
+	assert_reads_the_same(MANY);
+}
+
+static void test_back_and_forth(void **state)
+{
+	struct reader *plain, *ahead;
+	struct rng r = {7};
+	uint64_t first, last;
+
+	write_many();
+	plain = open_reader(0);
+	ahead = open_reader(0);
+	reader_read_ahead(ahead);
+	first = reader_info(plain)->first_ts;
+	last = reader_info(plain)->last_ts;
+	for (int i = 0; i < 60; i++) {
+		uint64_t ts = first + rng_below(&r, last - first);
+		size_t some = rng_below(&r, 9000);
+		struct event a, b;
+
+		if (i % 5) {
+			reader_seek(plain, ts);
+			reader_seek(ahead, ts);
+		} else {
+			reader_rewind(plain);
+			reader_rewind(ahead);
+		}
+		for (size_t k = 0; k < some; k++) {
+			int ra = reader_next(plain, &a), rb = reader_next(ahead, &b);
+
+			assert_int_equal(ra, rb);
+			if (!ra)
+				break;
+			assert_same_event(&b, &a);
+		}
+	}
+	reader_close(plain);
+	reader_close(ahead);
+}
+
+/* Asked for, and closed before anything was taken. */
+static void test_closed_at_once(void **state)
+{
+	struct event ev;
+	struct reader *r;
+
+	write_many();
+	for (int i = 0; i < 20; i++) {
+		r = open_reader(0);
+		reader_read_ahead(r);
+		reader_read_ahead(r);
+		if (i % 2)
+			assert_int_equal(reader_next(r, &ev), 1);
+		reader_close(r);
+	}
+}
+
+static void test_damaged(void **state)
+{
+	struct rng r = {99};
+	size_t size;
+
+	for (int i = 0; i < 40; i++) {
+		int fd;
+
+		write_many();
+		fd = open(temp_path(), O_RDWR);
+		assert_true(fd >= 0);
+		size = (size_t)lseek(fd, 0, SEEK_END);
+		for (int k = 0; k <= i % 4; k++) {
+			uint8_t byte = (uint8_t)rng_below(&r, 256);
+
+			assert_int_equal(pwrite(fd, &byte, 1,
+						(off_t)(200 + rng_below(&r, size - 200))),
+					 1);
+		}
+		if (i % 7 == 6)
+			assert_int_equal(ftruncate(fd, (off_t)(200 + rng_below(&r, size - 200))),
+					 0);
+		close(fd);
+		assert_reads_the_same(0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_back_and_forth),
+		cmocka_unit_test(test_closed_at_once),
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, remove_temp);
+}

@@ -29,6 +29,7 @@ void names_done(struct names *n)
 	vec_done(&n->functions);
 	vec_done(&n->known);
 	vec_done(&n->scratch);
+	vec_done(&n->addresses);
 	buf_done(&n->data);
 	map_done(&n->by_name);
 	map_done(&n->by_frame);
@@ -136,11 +137,16 @@ static const struct known_frame *know_frame(struct names *n, const struct frame 
 	return k;
 }
 
+static size_t frames_of(struct names *n, uint32_t index, const struct frame **ret)
+{
+	*ret = NULL;
+	return index && n->source.stack ? n->source.stack(n->source.arg, index, ret) : 0;
+}
+
 static void append_stack(struct names *n, uint32_t index)
 {
-	const struct frame *frames = NULL;
-	size_t count =
-		index && n->source.stack ? n->source.stack(n->source.arg, index, &frames) : 0;
+	const struct frame *frames;
+	size_t count = frames_of(n, index, &frames);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct known_frame *k = know_frame(n, &frames[i]);
@@ -181,6 +187,33 @@ size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
 			own = i + 1;
 	*ret += own;
 	return count - own;
+}
+
+static void append_addresses(struct names *n, uint32_t index)
+{
+	const struct frame *frames;
+	size_t count = frames_of(n, index, &frames);
+
+	for (size_t i = 0; i < count; i++)
+		vec_push(&n->addresses, (uint32_t)(know_frame(n, &frames[i]) - n->known.v));
+}
+
+size_t names_addresses(struct names *n, uint32_t kstack, uint32_t ustack, bool probed,
+		       const uint32_t **ret)
+{
+	size_t own = 0;
+
+	n->addresses.n = 0;
+	append_addresses(n, kstack);
+	append_addresses(n, ustack);
+	for (size_t i = 0; probed && i < n->addresses.n && i < PROBE_FRAMES_MAX; i++) {
+		const struct known_frame *k = &n->known.v[n->addresses.v[i]];
+
+		if (is_probe(names_function(n, k->frames[k->n - 1].function)))
+			own = i + 1;
+	}
+	*ret = n->addresses.v + own;
+	return n->addresses.n - own;
 }
 
 const char *names_data(struct names *n, uint32_t module, uint64_t address)

@@ -57,6 +57,7 @@ struct names {
 	struct map by_frame; /* hash of module and offset -> place in known + 1 */
 	VEC(struct known_frame) known;
 	VEC(struct named_frame) scratch;
+	VEC(uint32_t) addresses;
 	struct buf data;
 };
 
@@ -76,6 +77,13 @@ size_t names_stack(struct names *n, uint32_t kstack, uint32_t ustack,
  */
 size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
 			  const struct named_frame **ret);
+
+/*
+ * The same stack as addresses, for who needs more of them than names: places in n->known, leaf
+ * first. probed: without the frames of a probe. Valid until the next call.
+ */
+size_t names_addresses(struct names *n, uint32_t kstack, uint32_t ustack, bool probed,
+		       const uint32_t **ret);
 
 /*
  * What lies at a virtual address of a module's data (of the kernel: at an address): "commit_lock",

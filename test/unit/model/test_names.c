@@ -44,11 +44,81 @@ static void test_nobody_knows(void **state)
 	names_done(&n);
 }
 
+static const struct module kernel = {.kind = MODULE_KERNEL, .path = "[kernel]"},
+			   app = {.kind = MODULE_FILE, .path = "/srv/app"};
+
+static size_t fake_stack(void *arg, uint32_t index, const struct frame **ret)
+{
+	static const struct frame k[] = {{1, 0x10}, {1, 0x20}, {1, 0x30}};
+	static const struct frame u[] = {{2, 0x100}, {2, 0x200}, {2, 0x100}};
+
+	*ret = index == 1 ? k : u;
+	return index == 1 || index == 2 ? 3 : 0;
+}
+
+static const struct module *fake_module(void *arg, uint32_t index)
+{
+	return index == 1 ? &kernel : index == 2 ? &app : NULL;
+}
+
+static size_t fake_symbol(void *arg, uint32_t module, uint64_t offset, const struct symbol **ret)
+{
+	static const struct symbol trace = {"bpf_trace_run3", NULL, 0, false},
+				   sched = {"__schedule", NULL, 0, false},
+				   two[] = {{"match", "app.c", 10, true},
+					    {"compress", "app.c", 11, false}};
+
+	if (module == 2)
+		*ret = two;
+	else
+		*ret = offset == 0x20 ? &trace : &sched;
+	return module == 2 && offset == 0x100 ? 2 : module == 1 && offset != 0x10;
+}
+
+static const struct frame_source source = {
+	.stack = fake_stack, .module = fake_module, .symbol = fake_symbol};
+
+/* A stack by its addresses is the same stack as by its names, without the same probe's frames. */
+static void same_stack(uint32_t kstack, uint32_t ustack, bool probed, size_t addresses)
+{
+	const struct named_frame *f;
+	const uint32_t *known;
+	size_t n, got, at = 0;
+	struct names names;
+
+	names_init(&names, &source);
+	n = names_addresses(&names, kstack, ustack, probed, &known);
+	assert_int_equal(n, addresses);
+	got = (probed ? names_probed_stack : names_stack)(&names, kstack, ustack, &f);
+	for (size_t i = 0; i < n; i++) {
+		const struct known_frame *k = &names.known.v[known[i]];
+
+		for (uint32_t j = 0; j < k->n; j++, at++) {
+			assert_true(at < got);
+			assert_int_equal(f[at].function, k->frames[j].function);
+			assert_int_equal(f[at].line, k->frames[j].line);
+		}
+	}
+	assert_int_equal(at, got);
+	names_done(&names);
+}
+
+static void test_addresses(void **state)
+{
+	same_stack(1, 2, false, 6);
+	same_stack(1, 2, true, 4);
+	same_stack(0, 2, true, 3);
+	same_stack(1, 0, true, 1);
+	same_stack(0, 0, false, 0);
+	same_stack(9, 9, true, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_data),
 		cmocka_unit_test(test_nobody_knows),
+		cmocka_unit_test(test_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

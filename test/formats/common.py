@@ -2,6 +2,7 @@
 """What the checks of the formats share: captures, thaw, what it says itself, and the verdicts."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,11 @@ def export(name, form, *options, suffix=""):
 def report(name, *options):
     """What thaw itself says: the totals that a consumer's must equal."""
     return json.loads(run(THAW, "report", capture(name), "--json", *options))
+
+
+def clean(name):
+    """A name of the report as formats have it that keep names in one line."""
+    return re.sub(r"[\x00-\x1f\x7f]", " ", name)
 
 
 def need(program, package):

@@ -5,8 +5,8 @@ import codecs
 import os
 import re
 
-from common import (ROOT, THAW, WORK, capture, captures, clean, export, fails, need, report, run,
-                    test)
+from common import (ROOT, THAW, WORK, capture, captures, clean, export, fails, full_disk, need, report,
+                    run, test, waits_by_stack)
 
 PROTOC = need("protoc", "protobuf-compiler")
 FORMATS = os.path.join(ROOT, "test", "formats")
@@ -218,10 +218,20 @@ def functions(name):
             if not i:
                 own[function] = own.get(function, 0) + count
     said = report(name, "--top", "100000")["functions"]
-    for each in {f["name"] for f in said}:
-        same = [f for f in said if f["name"] == each]
+    for each in {clean(f["name"]) for f in said}:
+        same = [f for f in said if clean(f["name"]) == each]
         assert own.get(each, 0) == sum(f["self_samples"] for f in same), each
         assert len(same) > 1 or total[each] == same[0]["total_samples"], each
+
+
+def stacks(name):
+    """Waits by reason and stack, inlined functions as frames of their own."""
+    have = Export(export(name, "otlp", suffix=".bin"))
+    got = {}
+    for label, ns, stack in have.samples("off_cpu"):
+        key = label["thaw.wait.reason"], tuple(f for f, _ in stack)
+        got[key] = got.get(key, 0) + ns
+    assert got == waits_by_stack(name), (got, waits_by_stack(name))
 
 
 def locks():
@@ -284,6 +294,7 @@ for each in captures():
     test(f"otlp {each}: sums are the report's", sums, each)
     test(f"otlp {each}: processes and threads are the report's", threads, each)
     test(f"otlp {each}: functions are the report's", functions, each)
+    test(f"otlp {each}: stacks of waits are the report's", stacks, each)
 test("otlp story: --from and --to", sums, "story", "--from", "2s", "--to", "5s")
 test("otlp locks: --thread", sums, "locks", "--thread", "worker-1")
 for kind_, kinds_ in (("cpu", ("samples", "cpu")), ("wait", ("off_cpu",)),
@@ -296,5 +307,6 @@ if capture("demo"):
     test("otlp demo: modules have their build ids and kinds", modules)
 test("otlp ctimer: what was not seen is not there", unseen)
 for each in ("names", "lost", "empty"):
-    if capture(each):
-        test(f"otlp {each}: protoc reads it", hostile, each)
+    test(f"otlp {each}: protoc reads it", hostile, each)
+test("otlp names: functions are the report's", functions, "names")
+test("otlp story: a full disk is said", full_disk, "story", "otlp")

@@ -52,9 +52,26 @@ def report(name, *options):
     return json.loads(run(THAW, "report", capture(name), "--json", *options))
 
 
+def waits_by_stack(name):
+    """Nanoseconds by reason and functions, leaf first; the report sums up by the same."""
+    sums = {}
+    for w in report(name, "--top", "100000")["waits"]:
+        key = w["reason"], tuple(f["name"] for f in w["stack"])
+        sums[key] = sums.get(key, 0) + w["total_ns"]
+    return sums
+
+
 def clean(name):
     """A name of the report as formats have it that keep names in one line."""
     return re.sub(r"[\x00-\x1f\x7f]", " ", name)
+
+
+def full_disk(name, form):
+    """Where nothing can be written, an export fails and says why."""
+    with open("/dev/full", "wb") as out:
+        done = subprocess.run([THAW, "export", capture(name), "-f", form], stdout=out,
+                              stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and b"No space left" in done.stderr, (done.returncode, done.stderr)
 
 
 def need(program, package):

@@ -277,6 +277,9 @@ format:
 install: all
 	install -D -m 755 $(B)/thaw $(DESTDIR)$(PREFIX)/bin/thaw
 	for p in $(PRELOAD_64) $(PRELOAD_32); do install -D -m 755 $(B)/$$p/$(PRELOAD) $(DESTDIR)$(PREFIX)/lib/thaw/$$p/$(PRELOAD); done
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	$(B)/thaw completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/thaw
+	$(B)/thaw completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_thaw
 	for m in docs/man/*.1; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man1/$$(basename $$m); done
 
 clean:

@@ -69,6 +69,16 @@ int units_parse_size(const char *s, uint64_t *ret_bytes)
 	return 0;
 }
 
+const char *units_duration_name(size_t i)
+{
+	return i < ARRAY_LEN(durations) ? durations[i].name : NULL;
+}
+
+const char *units_size_name(size_t i)
+{
+	return i < ARRAY_LEN(sizes) ? sizes[i].name : NULL;
+}
+
 int units_parse_u64(const char *s, uint64_t *ret)
 {
 	char *end;

@@ -14,6 +14,9 @@
 int units_parse_duration(const char *s, uint64_t unit_ns, uint64_t *ret_ns);
 /* "4096", "64K", "16M", "1G". */
 int units_parse_size(const char *s, uint64_t *ret_bytes);
+/* The names of units that these know: the i-th, NULL behind the last. */
+const char *units_duration_name(size_t i);
+const char *units_size_name(size_t i);
 int units_parse_u64(const char *s, uint64_t *ret);
 
 /* At most eight characters: "950ns", "12.3us", "80.1ms", "2.50s", "12m03s". */

@@ -10,11 +10,33 @@
 
 #include "base/options.h"
 
+/*
+ * What may stand beside the options. A command is the first and all that follow, or what stands
+ * behind "--".
+ */
+enum cmd_operand {
+	OPERAND_NONE,
+	OPERAND_CAPTURE, /* a .thaw file */
+	OPERAND_FILE,	 /* any other */
+	OPERAND_COMMAND,
+	OPERAND_WORD, /* one of the form's words for "" */
+	OPERAND_TEXT, /* nothing that could be offered */
+};
+
+/* Options whose values are words out of a list: word(i) is the i-th, NULL behind the last. */
+struct cmd_words {
+	const char *option; /* its long name; "": the operand */
+	const char *(*word)(size_t i);
+};
+
 /* What a verb's command line may have; --help and the completion of shells are made from it. */
 struct cmd_form {
 	const char *usage; /* of --help, before the options */
 	const struct option_row *rows;
-	void (*more)(void); /* behind them; NULL: nothing */
+	void (*more)(void);	       /* behind them; NULL: nothing */
+	enum cmd_operand operands[3];  /* in their order, as many as there may be, then NONE */
+	const char *schema;	       /* of --json, if there is such an option */
+	const struct cmd_words *words; /* NULL, or ends with one whose option is NULL */
 };
 
 struct verb {
@@ -39,7 +61,7 @@ int cmd_fail(const char *verb);
 
 /* ---- open.c: what the verbs that read a capture share ---- */
 
-void cmd_help(const struct cmd_form *f);
+void cmd_show_help(const struct cmd_form *f);
 
 /*
  * Options, and at most one FILE, which may stand before or between them: *ret_path is NULL if there

@@ -29,6 +29,11 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
+static const struct cmd_words words[] = {
+	{"accept", guard_accept_word},
+	{NULL, NULL},
+};
+
 const struct cmd_form cmd_doctor_form = {
 	.usage = "usage: thaw doctor [options]\n\n"
 		 "Says what thaw can record on this machine, for this user, what it will leave out "
@@ -37,6 +42,8 @@ const struct cmd_form cmd_doctor_form = {
 		 "out,\n"
 		 "2 nothing can be recorded.\n\n",
 	.rows = rows,
+	.words = words,
+	.schema = DOCTOR_SCHEMA,
 };
 
 static void choose(const struct guard *g, enum scope scope, struct choice *ret)
@@ -85,7 +92,7 @@ int cmd_doctor(int argc, char **argv)
 	int first, rc = options_parse(rows, argc, argv, 0, &args, &first);
 
 	if (rc == 1) {
-		cmd_help(&cmd_doctor_form);
+		cmd_show_help(&cmd_doctor_form);
 		return 0;
 	}
 	if (!rc && argv[first])

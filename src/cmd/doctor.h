@@ -32,7 +32,7 @@ struct diagnosis {
 
 /* To standard output, 80 columns wide. */
 void doctor_text(const struct diagnosis *d);
-/* Schema "thaw.doctor/1". */
+#define DOCTOR_SCHEMA "thaw.doctor/1"
 void doctor_json(const struct diagnosis *d, FILE *out);
 
 void doctor_probe(const struct guard *g, struct doctor_probe *p);

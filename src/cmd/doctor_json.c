@@ -160,7 +160,7 @@ void doctor_json(const struct diagnosis *d, FILE *out)
 
 	json_init(&j, out);
 	json_obj(&j, NULL);
-	json_str(&j, "schema", "thaw.doctor/1");
+	json_str(&j, "schema", DOCTOR_SCHEMA);
 	json_str(&j, "verdict", guard_level_name(d->level));
 	json_choice(&j, "command", &d->command);
 	json_choice(&j, "system", &d->system);

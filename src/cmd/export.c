@@ -7,23 +7,15 @@
 
 #include "base/err.h"
 #include "cmd/cmd.h"
+#include "cmd/formats.h"
 #include "cmd/load.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
-#include "export/export.h"
 #include "store/reader.h"
-
-#define EXPORTER(name) extern const struct exporter export_##name;
-#include "cmd/exporters.def"
-
-static const struct exporter *const exporters[] = {
-#define EXPORTER(name) &export_##name,
-#include "cmd/exporters.def"
-	NULL,
-};
 
 struct export_args {
 	const char *format, *kind, *output;
+	bool list;
 	struct cmd_choice choice;
 };
 
@@ -37,21 +29,35 @@ static const struct option_row rows[] = {
 	CMD_THREAD_ROW(AT(choice)),
 	CMD_FROM_ROW(AT(choice)),
 	CMD_TO_ROW(AT(choice)),
+	{0, "list", OPTION_FLAG, AT(list), NULL, "what there is to know of the formats, as a table",
+	 0, 0, 0},
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
 static void formats(void)
 {
 	fputs("\nformats:\n", stdout);
-	for (size_t i = 0; exporters[i]; i++)
-		printf("  %-22s%s\n", exporters[i]->name, exporters[i]->words);
+	formats_list(stdout);
 }
+
+static const char *format_word(size_t i)
+{
+	return cmd_exporters[i] ? cmd_exporters[i]->name : NULL;
+}
+
+static const struct cmd_words words[] = {
+	{"format", format_word},
+	{"kind", export_kind_word},
+	{NULL, NULL},
+};
 
 const struct cmd_form cmd_export_form = {
 	.usage = "usage: thaw export -f FORMAT [options] [FILE]\n\n"
 		 "Writes a capture (capture.thaw) in another tool's format.\n\n",
 	.rows = rows,
 	.more = formats,
+	.operands = {OPERAND_CAPTURE},
+	.words = words,
 };
 
 static int check(const struct export_args *a, const struct exporter *e)
@@ -75,7 +81,7 @@ static int parse(const struct export_args *a, enum export_kind *ret_kind,
 	*ret_kind = EXPORT_KINDS;
 	if (!rc && a->kind)
 		rc = export_kind_parse(a->kind, ret_kind);
-	rc = rc ? rc : export_find(exporters, a->format ? a->format : "", ret_format);
+	rc = rc ? rc : export_find(cmd_exporters, a->format ? a->format : "", ret_format);
 	return rc ? rc : check(a, *ret_format);
 }
 
@@ -166,6 +172,11 @@ int cmd_export(int argc, char **argv)
 
 	if (rc > 0)
 		return 0;
+	if (!rc && args.list) {
+		output_begin();
+		formats_table(stdout);
+		return output_close(stdout, "standard output") ? cmd_fail(argv[0]) : 0;
+	}
 	if (!rc && !args.format)
 		rc = err_set(-EINVAL, "which format? Say -f FORMAT; see --help");
 	rc = rc ? rc : parse(&args, &kind, &format);

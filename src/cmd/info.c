@@ -20,6 +20,8 @@
 #include "store/reader.h"
 #include "wire/loss.h"
 
+#define INFO_SCHEMA "thaw.info/1"
+
 enum { COLUMNS_WIDE = 80, LABEL_WIDE = 12 };
 
 struct info_args {
@@ -40,6 +42,8 @@ const struct cmd_form cmd_info_form = {
 		 "Shows what a capture (capture.thaw) holds, whether it is complete, and if not,\n"
 		 "what is missing and why.\n\n",
 	.rows = rows,
+	.operands = {OPERAND_CAPTURE},
+	.schema = INFO_SCHEMA,
 };
 
 struct tally {
@@ -355,7 +359,7 @@ static void print_json(const struct reader *r, const char *path, const struct in
 
 	json_init(&j, stdout);
 	json_obj(&j, NULL);
-	json_str(&j, "schema", "thaw.info/1");
+	json_str(&j, "schema", INFO_SCHEMA);
 	json_str(&j, "path", path);
 	json_u64(&j, "bytes", info->file_bytes);
 	json_u64(&j, "version", info->version);

@@ -77,6 +77,18 @@ static void kinds(void)
 	}
 }
 
+static const char *kind_word(size_t i)
+{
+	return i < LOCK_KINDS ? lock_kind_name(i) : NULL;
+}
+
+static const struct cmd_words words[] = {
+	RECORDING_WORDS,
+	{"sort", locks_order_word},
+	{"kind", kind_word},
+	{NULL, NULL},
+};
+
 const struct cmd_form cmd_locks_form = {
 	.usage =
 		"usage: thaw locks [options] [FILE]\n"
@@ -88,6 +100,9 @@ const struct cmd_form cmd_locks_form = {
 		"With a command, its exit status is thaw's.\n\n",
 	.rows = rows,
 	.more = kinds,
+	.operands = {OPERAND_CAPTURE, OPERAND_COMMAND},
+	.words = words,
+	.schema = LOCKS_SCHEMA,
 };
 
 /* ---- the command line ---- */

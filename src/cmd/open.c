@@ -7,7 +7,7 @@
 #include "capture/symbolize.h"
 #include "store/reader.h"
 
-void cmd_help(const struct cmd_form *f)
+void cmd_show_help(const struct cmd_form *f)
 {
 	fputs(f->usage, stdout);
 	options_help(f->rows, stdout);
@@ -20,7 +20,7 @@ int cmd_parse(const struct cmd_form *f, int argc, char **argv, void *into, const
 	int first, rc = options_parse(f->rows, argc, argv, OPTIONS_PERMUTE, into, &first);
 
 	if (rc > 0)
-		cmd_help(f);
+		cmd_show_help(f);
 	if (rc)
 		return rc;
 	if (argc - first > 1)

@@ -37,6 +37,11 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
+static const struct cmd_words words[] = {
+	RECORDING_WORDS,
+	{NULL, NULL},
+};
+
 const struct cmd_form cmd_record_form = {
 	.usage =
 		"usage: thaw record [options] [--] COMMAND [ARG...]\n"
@@ -46,6 +51,8 @@ const struct cmd_form cmd_record_form = {
 		"the time is up, or Ctrl-C (a second one quits at once; the file stays readable).\n"
 		"With a command, its exit status is thaw's.\n\n",
 	.rows = rows,
+	.operands = {OPERAND_COMMAND},
+	.words = words,
 };
 
 static const char *what_is_lost(const struct session_result *res)
@@ -117,7 +124,7 @@ int cmd_record(int argc, char **argv)
 	int first, rc = options_parse(rows, argc, argv, 0, &a, &first);
 
 	if (rc == 1) {
-		cmd_help(&cmd_record_form);
+		cmd_show_help(&cmd_record_form);
 		return 0;
 	}
 	rc = rc ? rc : recording_plan(&a.rec, argv + first, a.output, &rec);

@@ -11,7 +11,6 @@
 #include "base/units.h"
 #include "capture/engine.h"
 #include "guard/budget.h"
-#include "guard/verdict.h"
 #include "view/steps.h"
 
 static volatile sig_atomic_t stop;
@@ -35,6 +34,13 @@ static void catch_signals(void)
 			sigaction(signals[i], &sa, NULL);
 	}
 	signal(SIGPIPE, SIG_IGN);
+}
+
+const char *recording_engine_word(size_t i)
+{
+	if (!i)
+		return "auto";
+	return i <= engine_count() ? engine_at(i - 1)->name : NULL;
 }
 
 /* "12" or "12,13,14", possibly several times. */

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/vec.h"
 #include "capture/session.h"
+#include "guard/verdict.h"
 
 struct recording_opts {
 	bool all, no_inherit, all_stacks;
@@ -60,6 +61,15 @@ struct recording_opts {
 #define RECORDING_OVERHEAD_ROW(at)                                                                 \
 	RECORDING_ROW_(0, "max-overhead", OPTION_STR, at, max_overhead, "PERCENT",                 \
 		       "of the machine's CPU time; above it, thaw steps back (3)", 0, 0)
+
+/* The words of --engine: the i-th, NULL behind the last. */
+const char *recording_engine_word(size_t i);
+/* For a form's list of words: those of the rows above. */
+#define RECORDING_WORDS                                                                            \
+	{"engine", recording_engine_word},                                                         \
+	{                                                                                          \
+		"accept", guard_accept_word                                                        \
+	}
 
 struct recording {
 	struct plan plan;

@@ -27,12 +27,20 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
+static const struct cmd_words words[] = {
+	{"sort", thread_order_word},
+	{NULL, NULL},
+};
+
 const struct cmd_form cmd_report_form = {
 	.usage = "usage: thaw report [options] [FILE]\n\n"
 		 "Says where the threads' time went in a capture (capture.thaw): who ran, who "
 		 "waited,\n"
 		 "where and for whom. Times count from the beginning of the recording.\n\n",
 	.rows = rows,
+	.operands = {OPERAND_CAPTURE},
+	.words = words,
+	.schema = REPORT_SCHEMA,
 };
 
 static int print(const struct summary *s, const struct report_args *a)

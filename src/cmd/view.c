@@ -35,6 +35,7 @@ const struct cmd_form cmd_view_form = {
 		"Shows a capture (capture.thaw) as a page in the browser, until Ctrl-C. Only this\n"
 		"machine can reach it, and only with the address that is printed.\n\n",
 	.rows = rows,
+	.operands = {OPERAND_CAPTURE},
 };
 
 /* Before there are threads, so that none of them is interrupted: 0, or negative. */

@@ -32,6 +32,11 @@ static const char *const kinds[] = {
 	[EXPORT_LOCK] = "lock",
 };
 
+const char *export_kind_word(size_t i)
+{
+	return i < ARRAY_LEN(kinds) ? kinds[i] : NULL;
+}
+
 int export_kind_parse(const char *word, enum export_kind *ret)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {

@@ -56,6 +56,8 @@ int export_find(const struct exporter *const *known, const char *name, const str
 
 /* "cpu", "wait", "lock"; -EINVAL with the list. */
 int export_kind_parse(const char *word, enum export_kind *ret);
+/* The i-th of them, NULL behind the last. */
+const char *export_kind_word(size_t i);
 
 /*
  * Which kinds an export has: that asked for (EXPORT_KINDS: none), or all that the format can have

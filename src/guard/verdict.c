@@ -210,6 +210,14 @@ const struct guard_avoided *guard_avoided(size_t *ret_n)
 	return avoided;
 }
 
+const char *guard_accept_word(size_t i)
+{
+	for (unsigned k = 0; k < BUGS; k++)
+		if (rows[k].action > GUARD_LIMIT && !i--)
+			return rows[k].id;
+	return NULL;
+}
+
 int guard_accept(const char *id, uint32_t *accepted)
 {
 	char known[160] = "";

@@ -15,6 +15,11 @@
 static const char *const order_words[] = {"telling", "running", "runnable",
 					  "waiting", "wall",	"name"};
 
+const char *thread_order_word(size_t i)
+{
+	return i < ARRAY_LEN(order_words) ? order_words[i] : NULL;
+}
+
 int thread_order_parse(const char *word, enum thread_order *ret)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(order_words); i++) {

@@ -79,6 +79,8 @@ void summary_free(struct summary *s);
 
 /* By its words: "telling", "running", ... Returns -EINVAL with the list of them. */
 int thread_order_parse(const char *word, enum thread_order *ret);
+/* The i-th of them, NULL behind the last. */
+const char *thread_order_word(size_t i);
 
 /* The reason for which a thread waited longest; REASON_UNKNOWN if it never waited. */
 enum reason thread_main_reason(const struct thread *t);

@@ -16,16 +16,21 @@
 
 enum { TOP_LOCKS = 10, TEXT = 128 };
 
+static const char *const order_words[] = {
+	[LOCKS_BY_TOTAL] = "total",
+	[LOCKS_BY_MAX] = "max",
+	[LOCKS_BY_WAITS] = "waits",
+};
+
+const char *locks_order_word(size_t i)
+{
+	return i < ARRAY_LEN(order_words) ? order_words[i] : NULL;
+}
+
 int locks_order_parse(const char *word, enum locks_order *ret)
 {
-	static const char *const words[] = {
-		[LOCKS_BY_TOTAL] = "total",
-		[LOCKS_BY_MAX] = "max",
-		[LOCKS_BY_WAITS] = "waits",
-	};
-
-	for (unsigned i = 0; i < ARRAY_LEN(words); i++) {
-		if (strcmp(words[i], word))
+	for (unsigned i = 0; i < ARRAY_LEN(order_words); i++) {
+		if (strcmp(order_words[i], word))
 			continue;
 		*ret = i;
 		return 0;
@@ -257,7 +262,7 @@ void locks_json(const struct summary *s, const struct locks_opts *o, const lock_
 
 	json_init(&j, out);
 	json_obj(&j, NULL);
-	json_str(&j, "schema", "thaw.locks/1");
+	json_str(&j, "schema", LOCKS_SCHEMA);
 	json_put_capture(&j, s->model);
 	json_put_losses(&j, s);
 	json_put_kernel_locks(&j, s);

@@ -7,6 +7,8 @@
 
 #include "model/summary.h"
 
+#define LOCKS_SCHEMA "thaw.locks/1"
+
 enum locks_order { LOCKS_BY_TOTAL, LOCKS_BY_MAX, LOCKS_BY_WAITS };
 
 struct locks_opts {
@@ -41,5 +43,7 @@ void locks_detail(const struct summary *s, const struct locks_opts *o, const str
 
 /* By its word: "total", "max", "waits". -EINVAL with the list of them. */
 int locks_order_parse(const char *word, enum locks_order *ret);
+/* The i-th of them, NULL behind the last. */
+const char *locks_order_word(size_t i);
 
 #endif

@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "model/summary.h"
 
+#define REPORT_SCHEMA "thaw.report/1"
+
 struct report_opts {
 	uint64_t top; /* rows a table; 0: what fits one screen (text), all (JSON) */
 	bool colour;

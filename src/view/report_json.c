@@ -123,7 +123,7 @@ static void put_cpus(struct json *j, const struct model *m)
 void report_put_json(const struct summary *s, const struct report_opts *opts, struct json *j)
 {
 	json_obj(j, NULL);
-	json_str(j, "schema", "thaw.report/1");
+	json_str(j, "schema", REPORT_SCHEMA);
 	json_put_capture(j, s->model);
 	json_put_losses(j, s);
 	put_stacks(j, s->model);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/* The topics that are told in words. */
+#include "cmd/topics.h"
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+
+struct row {
+	const char *name, *words;
+};
+
+static void put_rows(FILE *out, int wide, const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		topic_row(out, wide, rows[i].name, rows[i].words);
+}
+
+void topic_examples(FILE *out)
+{
+	static const struct {
+		const char *wish, *line;
+	} rows[] = {
+		{"Where does the time of a command go?",
+		 "thaw record -- ./server --port 80 && thaw report"},
+		{"What does that server do right now? (ten seconds of it)",
+		 "thaw record -p $(pidof -s postgres) -d 10s"},
+		{"Who holds the lock that everybody waits for?",
+		 "thaw locks -p $(pidof -s postgres)"},
+		{"What happened in those two seconds, to that thread?",
+		 "thaw report --from 10s --to 12s --thread writer"},
+		{"To look around in it, and to send it to somebody.",
+		 "thaw view; thaw export -f html -o report.html"},
+		{"Where do threads wait, as a flame graph?",
+		 "thaw export -f collapsed --kind wait | flamegraph.pl > waits.svg"},
+		{"The longest wait, for a script.", "thaw report --json | jq '.waits[0]'"},
+		{"Why is there so little in it? Is the file whole?",
+		 "thaw doctor; thaw info --verify"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		fprintf(out, "%s%s\n  %s\n", i ? "\n" : "", rows[i].wish, rows[i].line);
+}
+
+void topic_files(FILE *out)
+{
+	static const struct row rows[] = {
+		{CMD_CAPTURE, "The capture that verbs write and read unless another is named. It "
+			      "holds everything: names, stacks, the machine. It can be read "
+			      "while it is being written, and after a crash."},
+		{"FILE.old", "The capture that had the name before: thaw record overwrites none."},
+		{"libthaw-preload.so",
+		 "With this library in it, a program records itself: the "
+		 "ctimer engine. It is found beside thaw, or in ../lib/thaw."},
+		{"perf-PID.map",
+		 "In /tmp: names of functions that a runtime has compiled; those of "
+		 "the recorded programs are read."},
+	};
+
+	put_rows(out, 18, rows, ARRAY_LEN(rows));
+	fputc('\n', out);
+	topic_say(out, "What verbs write with -o appears when it is whole; until then, and if "
+		       "something fails, the file that had the name stays. docs/format.md has the "
+		       "format of captures.");
+}
+
+void topic_environment(FILE *out)
+{
+	static const struct row rows[] = {
+		{"NO_COLOR", "If set and not empty, text is never coloured. It only ever is on a "
+			     "terminal, and never if TERM is dumb."},
+		{"TERM", "What the terminal can do."},
+		{"TMPDIR",
+		 "Where thaw locks records to, unless it is to be kept, and where thaw view "
+		 "puts the page that opens in the browser, without XDG_RUNTIME_DIR."},
+		{"TZ", "The time zone of times of day."},
+		{"DISPLAY", "With it, or WAYLAND_DISPLAY, thaw view opens a browser."},
+		{"DEBUGINFOD_URLS",
+		 "Servers that are asked for debug information; without it, none "
+		 "is."},
+		{"SUDO_UID", "Under sudo, captures belong to that user, with SUDO_GID."},
+	};
+
+	put_rows(out, 16, rows, ARRAY_LEN(rows));
+}
+
+void topic_status(FILE *out)
+{
+	static const struct row rows[] = {
+		{"0", "Done."},
+		{"1", "It failed; the message says what, on what, why, and what to do."},
+		{"2", "Wrong usage."},
+	};
+
+	put_rows(out, 4, rows, ARRAY_LEN(rows));
+	fputc('\n', out);
+	topic_say(out,
+		  "thaw record and thaw locks with a command exit with the command's status: 126 "
+		  "if it cannot be run, 127 if there is none. thaw doctor: 0 all is well, 1 "
+		  "something is left out, 2 nothing can be recorded.");
+}

@@ -13,6 +13,9 @@
 #include "cmd/progress.h"
 #include "store/reader.h"
 
+/* The share of the bar until the model is there; the rest is the exporter's walk. */
+#define LOADING 0.4
+
 struct export_args {
 	const char *format, *kind, *output;
 	bool list;
@@ -99,18 +102,17 @@ static int check_output(const char *path, const char *output)
 static int write_out(const struct exporter *format, struct export_job *job, const char *path,
 		     const char *output)
 {
-	struct progress p;
 	struct output o;
 	int rc = output_create(output, &o);
 
 	if (rc)
 		return rc;
-	progress_begin(&p, format->name);
+	/* There, a bar would be in the way of what is written. */
+	if (!output && isatty(STDOUT_FILENO))
+		progress_end(job->progress_arg);
 	job->out = o.out;
-	job->progress = progress_show;
-	job->progress_arg = &p;
 	rc = format->run(job);
-	progress_end(&p);
+	progress_end(job->progress_arg);
 	if (rc && !ferror(o.out))
 		rc = err_add(rc, "%s", path);
 	return output_finish(&o, rc);
@@ -119,11 +121,15 @@ static int write_out(const struct exporter *format, struct export_job *job, cons
 static int run_model(const char *path, const struct export_args *a, const struct exporter *format,
 		     enum export_kind kind, struct export_job *job)
 {
+	struct progress *p = job->progress_arg;
 	struct cmd_capture c;
-	int rc = cmd_load(path, &a->choice, &(struct summary_opts){0}, &c);
+	int rc;
 
+	progress_stage(p, 0, LOADING);
+	rc = cmd_load_stage(path, &a->choice, &(struct summary_opts){0}, p, &c);
 	if (rc)
 		return rc;
+	progress_stage(p, LOADING, 1);
 	rc = export_choose(format, c.model, kind, &job->kinds);
 	if (rc) {
 		rc = err_add(rc, "%s", path);
@@ -153,13 +159,20 @@ static int run(const char *path, const struct export_args *a, const struct expor
 	       enum export_kind kind)
 {
 	const char *slash = strrchr(path, '/');
-	struct export_job job = {.title = slash ? slash + 1 : path, .thread = a->choice.thread};
+	struct progress p;
+	struct export_job job = {.title = slash ? slash + 1 : path,
+				 .thread = a->choice.thread,
+				 .progress = progress_show,
+				 .progress_arg = &p};
 	int rc = check_output(path, a->output);
 
 	if (rc)
 		return rc;
-	return format->whole ? run_whole(path, a, format, &job)
-			     : run_model(path, a, format, kind, &job);
+	progress_begin(&p, format->name);
+	rc = format->whole ? run_whole(path, a, format, &job)
+			   : run_model(path, a, format, kind, &job);
+	progress_end(&p);
+	return rc;
 }
 
 int cmd_export(int argc, char **argv)

@@ -16,13 +16,14 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/progress.h"
 #include "store/inspect.h"
 #include "store/reader.h"
 #include "wire/loss.h"
 
 #define INFO_SCHEMA "thaw.info/1"
 
-enum { COLUMNS_WIDE = 80, LABEL_WIDE = 12 };
+enum { COLUMNS_WIDE = 80, LABEL_WIDE = 12, SHOW_EVERY = 1 << 16 };
 
 struct info_args {
 	bool verify, json;
@@ -57,10 +58,15 @@ struct tally {
 /* LOST events are counted as losses, not as events: some of them the reader made itself. */
 static int count(struct reader *r, struct tally *t)
 {
+	uint64_t n = 0, of = reader_events(r);
+	struct progress p;
 	struct event ev;
 	int rc;
 
+	progress_begin(&p, "reading");
 	while ((rc = reader_next(r, &ev)) > 0) {
+		if (!(++n % SHOW_EVERY))
+			progress_show(&p, (double)n / (double)(of > n ? of : n));
 		if (ev.kind == EV_LOST) {
 			uint32_t cause = ev.lost.cause < LOSS_CAUSES ? ev.lost.cause : 0;
 
@@ -71,6 +77,7 @@ static int count(struct reader *r, struct tally *t)
 		t->events++;
 		t->kinds[ev.kind]++;
 	}
+	progress_end(&p);
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 #define THAW_CMD_LOAD_H
 
 #include "base/options.h"
+#include "cmd/progress.h"
 #include "model/summary.h"
 
 /* Which part of it to look at. */
@@ -38,9 +39,12 @@ struct cmd_capture {
 	struct summary *summary;
 };
 
-/* opts->thread is ignored: the choice has it. */
+/* opts->thread is ignored: the choice has it. A person at a terminal sees how far it is. */
 int cmd_load(const char *path, const struct cmd_choice *choice, const struct summary_opts *opts,
 	     struct cmd_capture *ret);
+/* The same as a stage of something longer. */
+int cmd_load_stage(const char *path, const struct cmd_choice *choice,
+		   const struct summary_opts *opts, struct progress *p, struct cmd_capture *ret);
 void cmd_unload(struct cmd_capture *c);
 
 #endif

@@ -15,7 +15,13 @@ enum { BAR = 40 };
 void progress_begin(struct progress *p, const char *what)
 {
 	*p = (struct progress){
-		.what = what, .begun = clock_mono_ns(), .terminal = isatty(STDERR_FILENO)};
+		.what = what, .begun = clock_mono_ns(), .to = 1, .terminal = isatty(STDERR_FILENO)};
+}
+
+void progress_stage(struct progress *p, double from, double to)
+{
+	p->from = from;
+	p->to = to;
 }
 
 void progress_show(void *arg, double done)
@@ -30,6 +36,7 @@ void progress_show(void *arg, double done)
 	if (now - p->begun < AFTER_NS || now - p->shown < EVERY_NS)
 		return;
 	p->shown = now;
+	done = p->from + done * (p->to - p->from);
 	full = done <= 0 ? 0 : done >= 1 ? BAR : (int)(done * BAR);
 	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", p->what, full,
 		"########################################", BAR - full, "", (int)(done * 100));
@@ -40,4 +47,6 @@ void progress_end(struct progress *p)
 {
 	if (p->shown)
 		fputs("\r\033[K", stderr);
+	p->shown = 0;
+	p->terminal = false;
 }

@@ -136,17 +136,6 @@ struct loading {
 	uint64_t of;	 /* of about so many */
 };
 
-static uint64_t count_events(const struct reader *r)
-{
-	const struct index_entry *e;
-	uint64_t n = 0;
-
-	for (size_t i = 0; (e = reader_chunk(r, i)); i++)
-		if (e->state == INDEX_CHUNK && e->type == CHUNK_EVENTS)
-			n += e->items;
-	return n;
-}
-
 static void begin_pass(struct loading *l, bool scanning)
 {
 	l->scanning = scanning;
@@ -166,7 +155,7 @@ struct loading *loading_new(struct reader *r, const struct model_opts *opts)
 	l->opts.frames = &l->frames;
 	l->opts.sample_ns = sample_ns(r);
 	l->m = model_new(&l->opts);
-	l->of = count_events(r);
+	l->of = reader_events(r);
 	begin_pass(l, opts->scan_first || !reader_info(r)->complete);
 	return l;
 }

@@ -18,6 +18,9 @@ int reader_open_memory(const void *p, size_t n, unsigned flags, struct reader **
 /* The chunks and gaps in the order of the file; NULL behind the last. */
 const struct index_entry *reader_chunk(const struct reader *r, size_t i);
 
+/* About so many events: by the index, before they are read. */
+uint64_t reader_events(const struct reader *r);
+
 /* Addresses that have a name. */
 size_t reader_symbols(const struct reader *r);
 

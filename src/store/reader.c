@@ -370,6 +370,17 @@ const struct index_entry *reader_chunk(const struct reader *r, size_t i)
 	return i < r->index.list.n ? &r->index.list.v[i] : NULL;
 }
 
+uint64_t reader_events(const struct reader *r)
+{
+	const struct index_entry *e;
+	uint64_t n = 0;
+
+	for (size_t i = 0; (e = reader_chunk(r, i)); i++)
+		if (e->state == INDEX_CHUNK && e->type == CHUNK_EVENTS)
+			n += e->items;
+	return n;
+}
+
 size_t reader_symbols(const struct reader *r)
 {
 	return symtab_count(r->symtab);

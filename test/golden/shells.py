@@ -113,6 +113,7 @@ cd {files}
 fpath=({work}/zsh $fpath)
 autoload -Uz compinit
 compinit -u -D
+{sourced}
 LISTMAX=100000
 setopt no_auto_list no_auto_menu no_beep
 compadd() {{
@@ -133,15 +134,18 @@ bindkey '^Xk' kill-whole-line
 print -r -- '=end=' >>{out}
 """
 
-    def __init__(self, work):
+    def __init__(self, work, name="_thaw"):
+        """As _thaw in $fpath, or, under another name, sourced."""
         self.out = os.path.join(work, "zsh.out")
-        os.mkdir(os.path.join(work, "zsh"))
-        with open(os.path.join(work, "zsh", "_thaw"), "w", encoding="utf-8") as f:
+        os.makedirs(os.path.join(work, "zsh"), exist_ok=True)
+        script = os.path.join(work, "zsh", name)
+        with open(script, "w", encoding="utf-8") as f:
             f.write(thaw("completion", "zsh"))
         setup = os.path.join(work, "setup.zsh")
         files = os.path.join(work, "files")
         with open(setup, "w", encoding="utf-8") as f:
-            f.write(self.SETUP.format(work=work, out=self.out, files=files))
+            f.write(self.SETUP.format(work=work, out=self.out, files=files,
+                                      sourced="" if name == "_thaw" else f"source {script}"))
         self.terminal = Terminal(["/usr/bin/zsh", "-f", "-i"], files)
         self.terminal.type(f"source {setup}\n")
         self.answer("setup")
@@ -230,9 +234,8 @@ def check(shell, all_verbs):
     has("thaw record ls ", ["notes.txt"])
     has("thaw locks -d 2s -- l", ["ls"])
     has("thaw doctor --l", ["--list"])
-    if shell.name == "bash":
-        offers("thaw export --format=c", [f for f in formats if f.startswith("c")])
-        offers("thaw export --format=", formats)
+    offers("thaw export --format=c", [f for f in formats if f.startswith("c")])
+    offers("thaw export --format=", formats)
 
 
 def main():
@@ -249,6 +252,12 @@ def main():
             try:
                 check(shell, verbs())
             finally:
+                shell.close()
+            if make is Zsh:
+                os.unlink(os.path.join(work, "zsh", "_thaw"))
+                shell = Zsh(work, "sourced.zsh")
+                found = shell.complete("thaw rep")
+                ok("zsh with the script sourced", found == {"report"}, f"offers {sorted(found)}")
                 shell.close()
             if make is Bash:
                 bash_typed(shell.script, os.path.join(work, "files"))

@@ -62,7 +62,7 @@ def keys(window, more=""):
 
 def named(name):
     """As an exporter writes it."""
-    return "".join(":" if c == ";" else "?" if c == "�" else " " if ord(c) < 32 or c == "\x7f" else c
+    return "".join(":" if c == ";" else " " if ord(c) < 32 or c == "\x7f" else c
                    for c in name)
 
 

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 int check_init(struct check *c, uint16_t port)
 {
@@ -33,15 +34,15 @@ static bool same_token(const struct check *c, const char *token, size_t n)
 
 static bool our_host(const struct check *c, const char *host)
 {
+	static const char *const ours[] = {"127.0.0.1", "[::1]", "localhost"};
 	char want[32];
 
-	if (!host)
-		return false;
-	snprintf(want, sizeof(want), "127.0.0.1:%u", c->port);
-	if (!strcmp(host, want))
-		return true;
-	snprintf(want, sizeof(want), "localhost:%u", c->port);
-	return !strcmp(host, want);
+	for (size_t i = 0; i < ARRAY_LEN(ours) && host; i++) {
+		snprintf(want, sizeof(want), "%s:%u", ours[i], c->port);
+		if (!strcmp(host, want))
+			return true;
+	}
+	return false;
 }
 
 /* The page asks under the name that it was opened with. */

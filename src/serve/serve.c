@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The server: a socket on loopback, libmicrohttpd in a thread of its own, and the answerer behind
- * it. A connection with a question is put aside until there is an answer, so that a question that
- * takes long, or a client that reads or writes slowly, keeps nobody else waiting.
+ * The server: a socket on 127.0.0.1, and one on ::1 where there is IPv6, libmicrohttpd in a thread
+ * of its own for each, and the answerer behind them. A connection with a question is put aside
+ * until there is an answer, so that a question that takes long, or a client that reads or writes
+ * slowly, keeps nobody else waiting.
  */
 #include "serve/serve.h"
 
@@ -24,6 +25,7 @@
 #include "serve/http.h"
 
 enum {
+	FAMILIES = 2,
 	CLIENTS_MAX = 512,
 	CLIENT_BYTES = 256 << 10, /* headers, the address with its list of threads among them */
 	IDLE_SECONDS = 30,
@@ -35,7 +37,7 @@ struct serve {
 	struct check check;
 	char address[64 + TOKEN_CHARS];
 	struct answerer *answerer;
-	struct MHD_Daemon *daemon;
+	struct MHD_Daemon *daemons[FAMILIES]; /* IPv4; IPv6, or NULL */
 	struct MHD_Response *page, *refusal, *busy;
 	struct buf document, page_policy;
 };
@@ -282,16 +284,48 @@ static int listen_on(uint16_t port, uint16_t *ret_port)
 	return err_set(rc, "cannot listen on 127.0.0.1, port %u: %s", port, strerror(-rc));
 }
 
-static int start_daemon(struct serve *s, int fd)
+/*
+ * "localhost" may mean ::1 first: nobody else shall wait there under our port. Where there is no
+ * IPv6, or somebody does already, 127.0.0.1 has to do: it is the address that is printed.
+ */
+static int listen_on_ipv6(uint16_t port)
 {
-	s->daemon = s->http.start_daemon(
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(port),
+				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+
+	if (fd < 0)
+		return -1;
+	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) &&
+	    !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)) &&
+	    !bind(fd, (struct sockaddr *)&at, sizeof(at)) && !listen(fd, SOMAXCONN))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static struct MHD_Daemon *start_daemon(struct serve *s, int fd)
+{
+	return s->http.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, s->check.port, NULL, NULL,
 		handle, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)CLIENTS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CLIENT_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,
 		note_uri, s, MHD_OPTION_NOTIFY_CONNECTION, note_client, s,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-	return s->daemon ? 0 : err_set(-EIO, "the web server does not start");
+}
+
+static int start_daemons(struct serve *s, int fd)
+{
+	int second = listen_on_ipv6(s->check.port);
+
+	s->daemons[0] = start_daemon(s, fd);
+	if (s->daemons[0] && second >= 0)
+		s->daemons[1] = start_daemon(s, second);
+	if (second >= 0 && !s->daemons[1])
+		close(second);
+	return s->daemons[0] ? 0 : err_set(-EIO, "the web server does not start");
 }
 
 static void release(struct serve *s)
@@ -327,7 +361,7 @@ static int start(struct serve *s, struct query *q, int fd)
 
 	if (rc)
 		return rc;
-	rc = start_daemon(s, fd);
+	rc = start_daemons(s, fd);
 	if (rc && answerer_stop(s->answerer, STOP_MS))
 		answerer_free(s->answerer);
 	return rc;
@@ -371,7 +405,9 @@ bool serve_stop(struct serve *s)
 {
 	if (!answerer_stop(s->answerer, STOP_MS))
 		return false;
-	s->http.stop_daemon(s->daemon);
+	for (size_t i = 0; i < FAMILIES; i++)
+		if (s->daemons[i])
+			s->http.stop_daemon(s->daemons[i]);
 	answerer_free(s->answerer);
 	release(s);
 	return true;

@@ -81,7 +81,7 @@ def test_a_wrong_token():
 def test_dns_rebinding():
     with View(golden("story", "story.thaw")) as v:
         for host in ("evil.example", f"evil.example:{v.port}", "127.0.0.1", f"127.0.0.1:{v.port + 1}",
-                     f"127.0.0.1.evil.example:{v.port}", f"[::1]:{v.port}", f"0.0.0.0:{v.port}",
+                     f"127.0.0.1.evil.example:{v.port}", f"[::2]:{v.port}", "[::1]", f"0.0.0.0:{v.port}",
                      f"127.1:{v.port}", ""):
             refused(v.ask("open", host=host), f"host {host!r}")
             refused(v.ask("", path=f"/{v.token}/", host=host), f"page of host {host!r}")
@@ -89,6 +89,7 @@ def test_dns_rebinding():
         refused(v.ask("", path=f"http://evil.example/{v.token}/"), "a host in the path")
         refused(v.ask("", path=f"http://127.0.0.1:{v.port}/q/open"), "our host in the path")
         check(v.ask("open", host=f"localhost:{v.port}")[0] == 200, "localhost is ours")
+        check(v.ask("open", host=f"[::1]:{v.port}")[0] == 200, "::1 is ours")
         # HTTP/1.0 needs no host, but we do.
         got = v.raw(f"GET /q/open HTTP/1.0\r\nX-Thaw-Token: {v.token}\r\n\r\n".encode())
         check(b" 403 " in got.split(b"\r\n")[0] and b"schema" not in got, "no host")
@@ -205,9 +206,12 @@ def test_only_loopback():
             listening = [line.split()[1] for line in f if line.split()[3] == "0A"]
         ours = [a for a in listening if int(a.split(":")[1], 16) == v.port]
         check(ours == [f"0100007F:{v.port:04X}"], f"it listens on {ours}")
+        if not os.path.exists("/proc/net/if_inet6"):
+            return
         with open("/proc/net/tcp6", encoding="ascii") as f:
-            check(not any(line.split()[3] == "0A" and int(line.split()[1].split(":")[1], 16) == v.port
-                          for line in list(f)[1:]), "it listens on IPv6 too")
+            listening = [line.split()[1] for line in f if line.split()[3] == "0A"]
+        ours = [a for a in listening if int(a.split(":")[1], 16) == v.port]
+        check(ours == [f"{'0' * 24}01000000:{v.port:04X}"], f"it listens on {ours}")
 
 
 def test_the_token_is_no_argument():

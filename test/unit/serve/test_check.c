@@ -33,6 +33,9 @@ static void test_ours(void **state)
 	EXPECT(ASKED_PAGE, page);
 	EXPECT(ASKED_PAGE, page, a.method = "HEAD");
 	EXPECT(ASKED_PAGE, page, a.host = "localhost:4567");
+	EXPECT(ASKED_PAGE, page, a.host = "[::1]:4567");
+	EXPECT(ASKED_QUERY, query, a.host = "[::1]:4567"; a.origin = "http://[::1]:4567");
+	EXPECT(ASKED_NOTHING, query, a.host = "[::1]:4567"; a.origin = "http://127.0.0.1:4567");
 	EXPECT(ASKED_PAGE, page, a.origin = "http://127.0.0.1:4567");
 	/* A browser that comes from the file that sends it here. */
 	EXPECT(ASKED_PAGE, page, a.site = "cross-site");
@@ -56,7 +59,13 @@ static void test_hosts(void **state)
 		"localhost:80",
 		"localhost.evil.example:4567",
 		"0.0.0.0:4567",
-		"[::1]:4567",
+		"[::1]",
+		"[::1]:4568",
+		"[::]:4567",
+		"::1:4567",
+		"[::2]:4567",
+		"[0:0:0:0:0:0:0:1]:4567",
+		"[::1]:4567.evil.example",
 		"127.1:4567",
 		"2130706433:4567",
 		"127.0.0.1:4567 ",

@@ -75,15 +75,42 @@ static struct serve *start(void)
 struct where {
 	unsigned port;
 	char token[64];
+	bool ipv6;
 };
 
 static struct where where_is(const struct serve *s)
 {
-	struct where w;
+	struct where w = {0};
 
 	assert_int_equal(
 		sscanf(serve_address(s), "http://127.0.0.1:%u/%48[0-9a-f]/", &w.port, w.token), 2);
 	return w;
+}
+
+static int connect_to_ipv6(const struct where *w)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+				  .sin6_port = htons((uint16_t)w->port),
+				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Can anybody listen there? */
+static bool has_ipv6(void)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool has = fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at));
+
+	if (fd >= 0)
+		close(fd);
+	return has;
 }
 
 static int connect_to(const struct where *w)
@@ -120,7 +147,7 @@ static void *client(void *arg)
 
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		char answer[64] = "";
-		int fd = connect_to(w);
+		int fd = w->ipv6 ? connect_to_ipv6(w) : connect_to(w);
 
 		if (fd < 0)
 			continue;
@@ -132,15 +159,17 @@ static void *client(void *arg)
 	return (void *)good;
 }
 
+/* Half of them by IPv6, where there is. */
 static void test_many_clients(void **state)
 {
 	struct serve *s = start();
-	struct where w = where_is(s);
+	struct where w[2] = {where_is(s), where_is(s)};
 	pthread_t threads[CLIENTS];
 	uintptr_t good = 0;
 
+	w[1].ipv6 = has_ipv6();
 	for (unsigned i = 0; i < CLIENTS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, client, &w), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, client, &w[i % 2]), 0);
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		void *ret;
 
@@ -197,6 +226,31 @@ static void test_port_in_use(void **state)
 		;
 }
 
+/* Nothing but loopback: no other address of this machine, of either family. */
+static void test_loopback_alone(void **state)
+{
+	struct serve *s = start();
+	struct where w = where_is(s);
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons((uint16_t)w.port)};
+	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)w.port)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	/* 127.0.0.2 is this machine, too, and free for whoever wants it. */
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	assert_int_equal(connect(fd, (struct sockaddr *)&any, sizeof(any)), -1);
+	assert_int_equal(errno, ECONNREFUSED);
+	close(fd);
+	if (has_ipv6()) {
+		/* ::ffff:127.0.0.2, which a socket for all of IPv6 would answer */
+		fd = socket(AF_INET6, SOCK_STREAM, 0);
+		assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.2", &any6.sin6_addr), 1);
+		assert_int_equal(connect(fd, (struct sockaddr *)&any6, sizeof(any6)), -1);
+		close(fd);
+	}
+	while (!serve_stop(s))
+		;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_loaded),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_port_in_use),
+		cmocka_unit_test(test_loopback_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_capture, remove_capture);

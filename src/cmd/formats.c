@@ -73,7 +73,7 @@ void formats_text(FILE *out)
 
 		fprintf(out, "  %-*s", NAME_WIDE, e->name);
 		words_wrap(out, e->words, NAME_WIDE + 2, NAME_WIDE + 2, WIDTH);
-		field(out, "--kind", kinds_of(e, &b));
+		field(out, "has", kinds_of(e, &b));
 		if (e->needs)
 			field(out, "needs", needs_of(e, &b));
 		field(out, "file", e->suffix);

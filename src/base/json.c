@@ -215,6 +215,25 @@ void json_f64(struct json *j, const char *key, double val)
 	written(j);
 }
 
+void json_decimal(struct json *j, const char *key, uint64_t val, unsigned digits_n)
+{
+	uint64_t unit = 1, rest;
+
+	for (unsigned i = 0; i < digits_n; i++)
+		unit *= 10;
+	lead(j, key);
+	digits(j, val / unit);
+	rest = val % unit;
+	if (rest)
+		buf_put_u8(text(j), '.');
+	while (rest) {
+		unit /= 10;
+		buf_put_u8(text(j), (uint8_t)('0' + rest / unit));
+		rest %= unit;
+	}
+	written(j);
+}
+
 void json_bool(struct json *j, const char *key, bool val)
 {
 	lead(j, key);

@@ -39,6 +39,8 @@ void json_i64(struct json *j, const char *key, int64_t val);
 /* An array of numbers, in one line. */
 void json_i64s(struct json *j, const char *key, const int64_t *v, size_t n);
 void json_f64(struct json *j, const char *key, double val);
+/* val / 10^digits, exactly: nanoseconds as milliseconds (6), or as microseconds (3). */
+void json_decimal(struct json *j, const char *key, uint64_t val, unsigned digits);
 void json_bool(struct json *j, const char *key, bool val);
 void json_null(struct json *j, const char *key);
 

@@ -48,6 +48,11 @@ int export_kind_parse(const char *word, enum export_kind *ret)
 	return err_set(-EINVAL, "--kind: '%s' is none of cpu, wait and lock", word);
 }
 
+int export_written(const struct export_job *job)
+{
+	return ferror(job->out) ? err_set(-EIO, "%s", strerror(errno ? errno : EIO)) : 0;
+}
+
 bool export_is_lock(enum reason r)
 {
 	return r == REASON_MUTEX || r == REASON_RWLOCK || r == REASON_FUTEX ||

@@ -72,6 +72,9 @@ static inline bool export_wants(const struct export_job *job, const struct threa
 	return !job->thread || thread_matches(th, job->thread);
 }
 
+/* 0, or what has gone wrong with the output: to be asked now and then while much is written. */
+int export_written(const struct export_job *job);
+
 /* Does a wait for this reason count as EXPORT_LOCK? */
 bool export_is_lock(enum reason r);
 

@@ -62,6 +62,26 @@ static void test_shape(void **state)
 				  "}\n");
 }
 
+static const char *decimal_of(uint64_t val, unsigned digits)
+{
+	struct json j;
+	FILE *f = begin(&j);
+
+	json_decimal(&j, NULL, val, digits);
+	fclose(f);
+	return text;
+}
+
+static void test_decimals(void **state)
+{
+	assert_string_equal(decimal_of(0, 3), "0");
+	assert_string_equal(decimal_of(1, 3), "0.001");
+	assert_string_equal(decimal_of(1500, 3), "1.5");
+	assert_string_equal(decimal_of(1000000, 3), "1000");
+	assert_string_equal(decimal_of(1020304, 6), "1.020304");
+	assert_string_equal(decimal_of(UINT64_MAX, 6), "18446744073709.551615");
+}
+
 static const char *string_of(const char *s)
 {
 	struct json j;
@@ -154,11 +174,9 @@ static void test_a_real_parser_reads_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_strings),
-		cmocka_unit_test(test_invalid_utf8),
-		cmocka_unit_test(test_into_a_buffer),
-		cmocka_unit_test(test_a_real_parser_reads_it),
+		cmocka_unit_test(test_shape),	      cmocka_unit_test(test_decimals),
+		cmocka_unit_test(test_strings),	      cmocka_unit_test(test_invalid_utf8),
+		cmocka_unit_test(test_into_a_buffer), cmocka_unit_test(test_a_real_parser_reads_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "model/machine.h"
 #include "model/model.h"
 
-static enum lock_kind kind_of(uint32_t flags)
+enum lock_kind klock_kind(uint32_t flags)
 {
 	if (flags & KLOCK_RT)
 		return LOCK_RTMUTEX;
@@ -27,7 +27,7 @@ static struct lock *lock_of(struct locks *l, uint64_t addr, uint32_t flags, uint
 			    uint64_t of, uint32_t *ret_index)
 {
 	uint64_t key = map_mix(addr) ^ 0x6b6c6f636bull; /* apart from addresses of programs */
-	enum lock_kind kind = kind_of(flags);
+	enum lock_kind kind = klock_kind(flags);
 	struct lock *lock = locks_find(l, key, ret_index);
 
 	if (lock && what == KLOCK_ANY)

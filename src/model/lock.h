@@ -110,6 +110,8 @@ void lock_row_add(struct lock_row *r, uint64_t ns, uint64_t start);
 /* futex.c */
 void futex_event(struct model *m, const struct event *ev, uint64_t ts);
 /* klock.c */
+/* By KLOCK.flags and KLOCKED.flags. */
+enum lock_kind klock_kind(uint32_t flags);
 void klock_event(struct model *m, const struct event *ev, uint64_t ts);
 void klocked_event(struct model *m, const struct event *ev, uint64_t ts);
 

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: MIT
+"""
+A Perfetto trace, decoded by protoc with a schema written by hand, and understood as Perfetto's
+trace_processor does: numbers before they are used, switches in a chain for each CPU, thread states
+from switches and wakings, slices from begin and end. Where THAW_TRACE_PROCESSOR names a
+trace_processor_shell, its own errors and sums too.
+"""
+import csv
+import io
+import json
+import os
+import re
+import tempfile
+
+from common import THAW, capture, captures, export, fails, need, report, run, test
+from prototext import decode, one
+
+PROTOC = need("protoc", "protobuf-compiler")
+REFERS = {
+    "frames": {"function_name_id": "function_names", "mapping_id": "mappings",
+               "source_path_iid": "source_paths"},
+    "callstacks": {"frame_ids": "frames"},
+    "mappings": {"build_id": "build_ids", "path_string_ids": "mapping_paths"},
+}
+
+
+class Trace:
+    def __init__(self, path):
+        self.packets = decode(PROTOC, "perfetto.proto", "Trace", path).get("packet", [])
+        self.events = []  # of the scheduler: (ts, place in the file, cpu, event)
+        for packet in self.packets:
+            for bundle in packet.get("ftrace_events", []):
+                for event in bundle["event"]:
+                    self.events.append((one(event, "timestamp"), len(self.events),
+                                        one(bundle, "cpu"), event))
+        self.events.sort(key=lambda e: e[:2])
+        self.interned = self.intern()
+        self.tracks = {one(t, "uuid"): t for p in self.packets for t in p.get("track_descriptor", [])}
+        self.slices = self.pair()
+
+    def intern(self):
+        """What numbers mean: each is told before it is used, and never means two things."""
+        known = {}
+        first = True
+        for packet in self.packets:
+            flags = one(packet, "sequence_flags")
+            if one(packet, "trusted_packet_sequence_id") != 2:
+                assert flags is None and "interned_data" not in packet, packet
+                continue
+            assert flags == (3 if first else 2), packet
+            assert one(packet, "first_packet_on_sequence", False) == first, packet
+            first = False
+            fresh = one(packet, "interned_data", {})
+            for field, things in fresh.items():
+                for thing in things:
+                    iid = one(thing, "iid")
+                    assert iid and iid not in known.setdefault(field, {}), (field, iid)
+                    known[field][iid] = thing
+            for field, refers in REFERS.items():
+                for thing in fresh.get(field, []):
+                    self.look_up(known, thing, refers)
+            for event in packet.get("track_event", []):
+                self.look_up(known, event, {"category_iids": "event_categories",
+                                            "name_iid": "event_names", "callstack_iid": "callstacks"})
+                for note in event.get("debug_annotations", []):
+                    self.look_up(known, note, {"name_iid": "debug_annotation_names",
+                                               "string_value_iid": "debug_annotation_string_values"})
+            for sample in packet.get("perf_sample", []):
+                self.look_up(known, sample, {"callstack_iid": "callstacks"})
+        return known
+
+    @staticmethod
+    def look_up(known, thing, refers):
+        for field, table in refers.items():
+            for iid in thing.get(field, []):
+                assert iid in known.get(table, {}), f"{field} {iid} before it is known"
+
+    def text(self, table, iid):
+        thing = self.interned[table][iid]
+        return (one(thing, "name") if "name" in thing else one(thing, "str")).decode("utf-8")
+
+    def pair(self):
+        """Slices: an end closes the last that is open on its track."""
+        events = []
+        for place, packet in enumerate(self.packets):
+            for event in packet.get("track_event", []):
+                events.append((one(packet, "timestamp"), place, event))
+        events.sort(key=lambda e: e[:2])
+        out, open_, self.flows, self.ends = [], {}, [], []
+        for ts, _, event in events:
+            track = one(event, "track_uuid")
+            assert track in self.tracks, track
+            kind = one(event, "type")
+            self.flows += event.get("flow_ids", [])
+            self.ends += event.get("terminating_flow_ids", [])
+            if kind == 2:
+                start, begin = open_[track].pop()
+                out.append(self.slice(track, start, ts, begin))
+            elif kind == 1:
+                open_.setdefault(track, []).append((ts, event))
+            else:
+                assert kind == 3, kind
+        assert not any(open_.values()), "a slice has no end"
+        return out
+
+    def slice(self, track, start, end, event):
+        notes = {}
+        for note in event.get("debug_annotations", []):
+            iid = one(note, "string_value_iid")
+            notes[self.text("debug_annotation_names", one(note, "name_iid"))] = (
+                self.text("debug_annotation_string_values", iid) if iid else one(note, "uint_value"))
+        thread = one(self.tracks[track], "thread", {})
+        return {
+            "tid": one(thread, "tid"), "start": start, "end": end, "ns": end - start,
+            "name": self.text("event_names", one(event, "name_iid")), "notes": notes,
+            "flow": one(event, "flow_ids"),
+            "cats": {self.text("event_categories", c) for c in event.get("category_iids", [])},
+        }
+
+    def of_kind(self, kind):
+        return [(ts, cpu, e, one(e, kind)) for ts, _, cpu, e in self.events if kind in e]
+
+
+def add(sums, key, ns):
+    sums[key] = sums.get(key, 0) + ns
+
+
+def by_tid(said, field):
+    out = {}
+    for thread in said["threads"]:
+        add(out, thread["tid"], thread[field])
+    return {tid: ns for tid, ns in out.items() if ns}
+
+
+def window(said):
+    """The begin and end in the trace's clock."""
+    return said["capture"]["window_start_ns"], said["capture"]["window_ns"]
+
+
+def running(trace):
+    """Who was on which CPU, by switches alone; each CPU's form a chain."""
+    on, sums = {}, {}
+    for ts, cpu, _, sw in trace.of_kind("sched_switch"):
+        who, since = on.get(cpu, (0, ts))
+        assert one(sw, "prev_pid") == who, (ts, cpu, sw, who)
+        if who:
+            add(sums, who, ts - since)
+        on[cpu] = (one(sw, "next_pid"), ts)
+    assert not any(who for who, _ in on.values()), "somebody never leaves"
+    return {tid: ns for tid, ns in sums.items() if ns}
+
+
+def states(trace, end):
+    """Waiting and being runnable, as trace_processor's thread states come about."""
+    sums = {"waiting": {}, "runnable": {}}
+    state = {}  # tid -> (what, since)
+
+    def enter(tid, what, ts):
+        before, since = state.get(tid, (None, ts))
+        if before in sums:
+            add(sums[before], tid, ts - since)
+        state[tid] = (what, ts)
+
+    for ts, _, _, event in trace.events:
+        sw, wake, new = (one(event, k) for k in ("sched_switch", "sched_waking", "task_newtask"))
+        if sw:
+            raw = one(sw, "prev_state", 0)
+            if one(sw, "prev_pid"):
+                enter(one(sw, "prev_pid"), "runnable" if raw in (0, 0x100) else
+                      "ended" if raw & 0x30 else "waiting", ts)
+            if one(sw, "next_pid"):
+                enter(one(sw, "next_pid"), "running", ts)
+        elif wake and state.get(one(wake, "pid"), ("waiting",))[0] == "waiting":
+            enter(one(wake, "pid"), "runnable", ts)
+        elif new:
+            enter(one(new, "pid"), "runnable", ts)
+    for tid in list(state):
+        enter(tid, None, end)
+    return [{tid: ns for tid, ns in sums[k].items() if ns} for k in ("waiting", "runnable")]
+
+
+def is_whole(said):
+    return not said["losses"]["thread_time_ns"] and not said["losses"]["contradictions"]
+
+
+def traced(name, *options, suffix=""):
+    return Trace(export(name, "perfetto", *options, suffix=suffix)), report(
+        name, *[o for pair in zip(options[::2], options[1::2]) if pair[0] != "--kind" for o in pair])
+
+
+def scheduling(name, *options):
+    trace, said = traced(name, *options, suffix=".sched" + "".join(options))
+    assert running(trace) == by_tid(said, "running_ns")
+    clock = one(trace.packets[0], "clock_snapshot")
+    begin = one(trace.packets[0], "timestamp")
+    waits, ready = states(trace, begin + said["capture"]["window_ns"])
+    if is_whole(said):
+        assert waits == by_tid(said, "waiting_ns"), (waits, by_tid(said, "waiting_ns"))
+        assert ready == by_tid(said, "runnable_ns"), (ready, by_tid(said, "runnable_ns"))
+    clocks = {one(c, "clock_id"): one(c, "timestamp") for c in clock["clocks"]}
+    assert clocks[6] == clocks[3] == begin
+    assert clocks[1] == said["capture"]["start_unix_ns"] + said["capture"]["window_start_ns"]
+
+
+def counts(name, execs):
+    """A switch that was recorded has a prev_state; one was added where a thread took over a tid."""
+    trace, _ = traced(name, suffix=".counts")
+    info = json.loads(run(THAW, "info", capture(name), "--json"))["events_by_kind"]
+    told = [sw for _, _, _, sw in trace.of_kind("sched_switch") if "prev_state" in sw]
+    asleep = [sw for ts, _, _, sw in trace.of_kind("sched_switch")
+              if "prev_state" in sw and ts == one(trace.packets[0], "timestamp")]
+    assert len(told) - len(asleep) == info["switch"] + execs, (len(told), len(asleep), info["switch"])
+    assert len(trace.of_kind("sched_waking")) >= info["waking"]
+    assert len(trace.of_kind("task_newtask")) == info.get("fork", 0)
+
+
+def contexts():
+    """Interrupts that woke somebody are no thread's doing."""
+    trace, _ = traced("story", suffix=".contexts")
+    flags = [one(e, "common_flags", 0) for _, _, e, _ in trace.of_kind("sched_waking")]
+    assert flags.count(0x8) == 10 and flags.count(0x10) == 10, flags
+    waits = [one(e, "sched_blocked_reason") for _, _, e, _ in trace.of_kind("sched_blocked_reason")]
+    assert waits and all(one(w, "pid") == 103 and one(w, "io_wait") == 1 for w in waits), waits
+
+
+def samples(name, *options):
+    trace, said = traced(name, *options, suffix=".samples" + "".join(options))
+    found, leaves = {}, {}
+    for packet in trace.packets:
+        for sample in packet.get("perf_sample", []):
+            add(found, one(sample, "tid"), 1)
+            iid = one(sample, "callstack_iid")
+            if not iid:
+                continue
+            frame = trace.interned["frames"][trace.interned["callstacks"][iid]["frame_ids"][-1]]
+            add(leaves, trace.text("function_names", one(frame, "function_name_id")), 1)
+    assert found == by_tid(said, "samples"), found
+    told = {}
+    for function in said["functions"]:
+        add(told, function["name"], function["self_samples"])
+    assert leaves == {n: c for n, c in told.items() if c}, leaves
+
+
+def inlined():
+    """match() was inlined into compress(): two frames at one address."""
+    trace, _ = traced("story", suffix=".inlined")
+    stacks = [[trace.interned["frames"][f] for f in s["frame_ids"]]
+              for s in trace.interned["callstacks"].values()]
+    names = [[trace.text("function_names", one(f, "function_name_id")) for f in s] for s in stacks]
+    at = [n for n in names if n[-1:] == ["match"]]
+    assert at == [["clone3", "start_thread", "serve", "compress", "match"]], at
+    leaf, caller = (stacks[names.index(at[0])][i] for i in (-1, -2))
+    assert one(leaf, "rel_pc") == one(caller, "rel_pc") and one(leaf, "mapping_id") == one(
+        caller, "mapping_id")
+    assert one(leaf, "line_number") == 10 and one(caller, "line_number") == 11
+    mapping = trace.interned["mappings"][one(leaf, "mapping_id")]
+    assert [trace.text("mapping_paths", p) for p in mapping["path_string_ids"]] == ["srv", "app"]
+
+
+def waits(name, *options):
+    trace, said = traced(name, *options, suffix=".waits" + "".join(options))
+    sums, locks = {}, {}
+    for s in trace.slices:
+        if "wait" in s["cats"]:
+            add(sums, s["tid"], s["ns"])
+        if "lock" in s["cats"]:
+            add(locks, s["notes"].get("lock", s["name"]), s["ns"])
+    assert sums == by_tid(said, "waiting_ns"), sums
+    told = {}
+    for lock in said["locks"]:
+        add(told, lock["name"] if not lock["inferred"] else "kernel lock", lock["total_wait_ns"])
+    assert locks == {n: ns for n, ns in told.items() if ns}, (locks, told)
+    assert len(set(trace.flows)) == len(trace.flows) and set(trace.flows) == set(trace.ends)
+
+
+def holders():
+    """Each worker waits for commit_lock behind the checkpointer or the worker before it."""
+    trace, said = traced("locks", suffix=".holders")
+    mine = [s for s in trace.slices if s["name"] == "commit_lock" and s["tid"] in range(301, 305)]
+    assert len(mine) == 20 and all(s["flow"] for s in mine), len(mine)
+    assert {s["notes"]["holder"] for s in mine} == {"checkpointer (305)"}, mine[0]
+    assert {s["notes"]["kind"] for s in mine} == {"mutex"} and {s["notes"]["reason"] for s in mine} == {
+        "mutex"}
+    mapped = [s for s in trace.slices if s["name"].startswith("mmap_lock") and "lock" in s["cats"]]
+    assert len(mapped) == 25 and {s["notes"]["holder"] for s in mapped} == {"worker-2 (303)"}
+    stalls = [s for s in trace.slices if "stall" in s["cats"]]
+    assert sorted(s["ns"] for s in stalls) == sorted(s["ns"] for s in said["stalls"]), stalls
+
+
+def only(kind):
+    trace, said = traced("locks", "--kind", kind, suffix=".kind." + kind)
+    cats = {c for s in trace.slices for c in s["cats"]}
+    has = any("perf_sample" in p for p in trace.packets)
+    assert has == (kind == "cpu"), kind
+    assert cats == {"cpu": set(), "wait": {"wait", "lock", "stall"},
+                    "lock": {"wait", "lock", "stall"}}[kind], cats
+    assert running(trace) == by_tid(said, "running_ns")
+
+
+def hostile(name):
+    """Names are valid UTF-8 in one line, whatever they were."""
+    trace, said = traced(name, suffix=".hostile")
+    tree = {one(t, "tid"): one(t, "name").decode("utf-8") for p in trace.packets
+            for tree in p.get("process_tree", []) for t in tree.get("threads", [])}
+    for thread in said["threads"]:
+        if thread["pid"]:
+            assert tree[thread["tid"]] == re.sub(r"[\x00-\x1f\x7f]", " ", thread["comm"]), thread
+    assert running(trace) == by_tid(said, "running_ns")
+    for table in ("function_names", "source_paths", "event_names"):
+        for iid in trace.interned.get(table, {}):
+            trace.text(table, iid)
+
+
+def engine_without_waits():
+    trace, said = traced("ctimer", suffix=".engine")
+    assert not trace.events and not trace.slices
+    assert sum(1 for p in trace.packets if "perf_sample" in p) == sum(
+        t["samples"] for t in said["threads"])
+    code, words = fails(THAW, "export", capture("ctimer"), "-f", "perfetto", "--kind", "wait", "-o",
+                        os.devnull)
+    assert code == 1 and "does not see" in words, words
+
+
+def query(shell, path, sql):
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+        file.write(sql)
+        file.flush()
+        return list(csv.DictReader(io.StringIO(run(shell, "-q", file.name, path).decode())))
+
+
+def processor(name):
+    """trace_processor itself: no errors, and the same sums."""
+    shell, path = os.environ["THAW_TRACE_PROCESSOR"], export(name, "perfetto", suffix=".processor")
+    said = report(name)
+    wrong = query(shell, path, "select name, value from stats where severity = 'error' and value > 0")
+    assert not wrong, wrong
+    ran = query(shell, path, "select tid, sum(dur) as ns from sched join thread using (utid) "
+                "where tid > 0 group by tid")
+    assert {int(r["tid"]): int(r["ns"]) for r in ran if int(r["ns"])} == by_tid(said, "running_ns"), ran
+    taken = query(shell, path, "select count(*) as n from perf_sample")
+    assert int(taken[0]["n"]) == sum(t["samples"] for t in said["threads"]), taken
+    locked = query(shell, path, "select sum(dur) as ns from slice where category like '%lock%'")
+    assert int(locked[0]["ns"] or 0) == sum(k["total_wait_ns"] for k in said["locks"]), locked
+
+
+for each in captures():
+    test(f"perfetto {each}: switches and wakings make the report's times", scheduling, each)
+    test(f"perfetto {each}: samples are the report's", samples, each)
+    test(f"perfetto {each}: waits and locks are the report's", waits, each)
+    if os.environ.get("THAW_TRACE_PROCESSOR"):
+        test(f"perfetto {each}: trace_processor agrees", processor, each)
+    else:
+        print(f"skip perfetto {each}: trace_processor agrees: THAW_TRACE_PROCESSOR names none")
+test("perfetto story: every switch is there", counts, "story", 1)
+test("perfetto locks: every switch is there", counts, "locks", 0)
+test("perfetto story: interrupts and disks", contexts)
+test("perfetto story: inlined functions", inlined)
+test("perfetto locks: holders, flows and stalls", holders)
+for option in (("--thread", "worker-1"), ("--from", "1s", "--to", "2600ms")):
+    for story in captures():
+        where = f"perfetto {story} {' '.join(option)}"
+        test(f"{where}: times", scheduling, story, *option)
+        test(f"{where}: samples", samples, story, *option)
+        test(f"{where}: waits", waits, story, *option)
+for which in ("cpu", "wait", "lock"):
+    test(f"perfetto locks --kind {which}", only, which)
+for each in ("names", "lost", "empty"):
+    if capture(each):
+        test(f"perfetto {each}: hostile captures", hostile, each)
+if capture("ctimer"):
+    test("perfetto ctimer: an engine that sees no waits", engine_without_waits)

@@ -21,7 +21,9 @@ import { View } from "./timeline-view";
 import { byId } from "./util";
 import { FileHost, hasCapture } from "./worker";
 
+/* How long to wait before asking how far it is; near the end, nobody is to wait for that. */
 const POLL_MS = 100;
+const POLL_SOON_MS = 20;
 
 function findHost(): Host {
 	if (hasCapture())
@@ -36,7 +38,7 @@ async function open(asker: Asker): Promise<Info> {
 		if (info.progress >= 1)
 			return info;
 		showMessage("thaw", "Reading the recording.", info.progress);
-		await new Promise((r) => setTimeout(r, POLL_MS));
+		await new Promise((r) => setTimeout(r, info.progress < 0.8 ? POLL_MS : POLL_SOON_MS));
 	}
 }
 

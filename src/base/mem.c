@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE (2u << 20)
 
 static void *checked(void *p)
 {
@@ -23,6 +26,18 @@ void *mem_alloc(size_t size)
 void *mem_zalloc(size_t size)
 {
 	return checked(calloc(1, size ? size : 1));
+}
+
+void *mem_slab(size_t size)
+{
+	void *p = NULL;
+
+	if (posix_memalign(&p, LARGE_PAGE, size))
+		p = NULL;
+	checked(p);
+	/* Only advice: without large pages it is memory like any other. */
+	(void)madvise(p, size, MADV_HUGEPAGE);
+	return p;
 }
 
 void *mem_grow(void *p, size_t n, size_t size)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "query/lane.h"
 
-#define SLAB_BYTES (1u << 20)
+#define SLAB_BYTES (2u << 20) /* a large page */
 #define BLOCK_BYTES (LANE_BLOCK * sizeof(struct stretch))
 
 static struct stretch *arena_block(struct arena *a)
 {
 	if (!a->slabs.n || a->used + BLOCK_BYTES > SLAB_BYTES) {
-		vec_push(&a->slabs, mem_alloc(SLAB_BYTES));
+		vec_push(&a->slabs, mem_slab(SLAB_BYTES));
 		a->used = 0;
 	}
 	a->used += BLOCK_BYTES;
@@ -58,6 +58,8 @@ static void append(struct lane *l, struct arena *a, uint64_t start, unsigned cla
 	l->blocks[l->n / LANE_BLOCK][l->n % LANE_BLOCK] =
 		(struct stretch){.at = start << 8 | class, .row = row, .by = by};
 	l->n++;
+	if (class != CLASS_WAIT)
+		l->slots |= 1ull << class_slot(class);
 }
 
 void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, unsigned class,
@@ -75,26 +77,12 @@ void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, un
 	l->end = end;
 }
 
-static uint64_t slots_of(const struct lane *l)
-{
-	uint64_t slots = 0;
-
-	for (size_t i = 0; i < l->n; i += LANE_BLOCK) {
-		const struct stretch *s = l->blocks[i / LANE_BLOCK];
-		size_t n = l->n - i < LANE_BLOCK ? l->n - i : LANE_BLOCK;
-
-		for (size_t k = 0; k < n; k++)
-			slots |= 1ull << class_slot(s[k].at & 0xff);
-	}
-	return slots & ~(1ull << SLOT_GONE);
-}
-
 void lane_seal(struct lane *l)
 {
 	uint64_t now[SLOTS] = {0};
 	size_t blocks = (l->n + LANE_BLOCK - 1) / LANE_BLOCK, at = 0;
 
-	l->slots = slots_of(l);
+	l->slots &= ~(1ull << SLOT_GONE);
 	l->starts = mem_alloc(blocks * sizeof(*l->starts));
 	l->sums = mem_alloc(blocks * (size_t)__builtin_popcountll(l->slots) * sizeof(*l->sums));
 	for (size_t b = 0; b < blocks; b++) {

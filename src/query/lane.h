@@ -55,7 +55,7 @@ struct lane {
 	size_t n, room;	  /* stretches; blocks that there is room for */
 	uint64_t end;	  /* of the last stretch */
 	uint64_t *starts; /* sealed: of the blocks, for a search that touches little memory */
-	uint64_t slots;	  /* sealed: which are in it, as bits */
+	uint64_t slots;	  /* which are in it, as bits */
 	uint64_t *sums;	  /* sealed: of each block, of those slots, in their order */
 };
 

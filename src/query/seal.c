@@ -21,6 +21,8 @@ static uint64_t moved(const struct columns *c, const struct model *m, uint64_t t
 
 static void settle(struct columns *c, const struct model *m, struct lane *l)
 {
+	uint64_t slots = 0;
+
 	for (size_t i = 0; i < l->n; i++) {
 		struct stretch *s = lane_at(l, i);
 		unsigned class = s->at & 0xff;
@@ -28,7 +30,9 @@ static void settle(struct columns *c, const struct model *m, struct lane *l)
 		if (class == CLASS_WAIT)
 			class = m->tally.waits.v[s->row].verdict.reason;
 		s->at = moved(c, m, s->at >> 8) << 8 | class;
+		slots |= 1ull << class_slot(class);
 	}
+	l->slots = slots;
 	l->end = moved(c, m, l->end);
 }
 
@@ -194,6 +198,7 @@ static void name_holes(struct columns *c, const struct model *m, size_t cpu)
 		if ((s->at & 0xff) == CLASS_GONE)
 			s->at = (s->at & ~0xffull) | otherwise;
 	}
+	l->slots |= 1ull << class_slot(otherwise);
 	lane_push(l, &c->arena, l->end, duration(m), otherwise, 0, 0);
 }
 

@@ -74,6 +74,11 @@ void *mem_zalloc(size_t size)
 	return checked(calloc(1, size ? size : 1));
 }
 
+void *mem_slab(size_t size)
+{
+	return mem_alloc(size);
+}
+
 void *mem_grow(void *p, size_t n, size_t size)
 {
 	if (size && n > SIZE_MAX / size)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* With a thread that decodes ahead, a capture reads as it does without, whatever is wrong with it. */
+/* With a thread that decodes ahead, a capture reads as it does without, whatever is wrong with it.
+ */
 #include "store_test.h"
 
 enum { MANY = 60000 };
@@ -127,9 +128,8 @@ static void test_damaged(void **state)
 		for (int k = 0; k <= i % 4; k++) {
 			uint8_t byte = (uint8_t)rng_below(&r, 256);
 
-			assert_int_equal(pwrite(fd, &byte, 1,
-						(off_t)(200 + rng_below(&r, size - 200))),
-					 1);
+			assert_int_equal(
+				pwrite(fd, &byte, 1, (off_t)(200 + rng_below(&r, size - 200))), 1);
 		}
 		if (i % 7 == 6)
 			assert_int_equal(ftruncate(fd, (off_t)(200 + rng_below(&r, size - 200))),

@@ -247,3 +247,10 @@ void json_null(struct json *j, const char *key)
 	put(j, "null");
 	written(j);
 }
+
+void json_raw(struct json *j, const char *key, const void *raw, size_t len)
+{
+	lead(j, key);
+	buf_put(text(j), raw, len);
+	written(j);
+}

@@ -129,9 +129,10 @@ static void test_into_a_buffer(void **state)
 	json_arr(&j, "list");
 	json_str(&j, NULL, "a b");
 	json_null(&j, NULL);
+	json_raw(&j, NULL, "[1,2]", 5);
 	json_arr_end(&j);
 	json_obj_end(&j);
-	assert_string_equal(buf_cstr(&b), "> {\"zero\":0,\"list\":[\"a b\",null]}\n");
+	assert_string_equal(buf_cstr(&b), "> {\"zero\":0,\"list\":[\"a b\",null,[1,2]]}\n");
 	buf_done(&b);
 }
 

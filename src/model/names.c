@@ -35,7 +35,7 @@ void names_done(struct names *n)
 	map_done(&n->by_frame);
 }
 
-static const char *module_name(const struct module *m)
+const char *names_module(const struct module *m)
 {
 	const char *slash;
 
@@ -92,7 +92,7 @@ static uint32_t function_intern(struct names *n, const char *name, const char *m
 static void name_frame(struct names *n, struct known_frame *k)
 {
 	const struct module *m = n->source.module(n->source.arg, k->module);
-	const char *module = module_name(m);
+	const char *module = names_module(m);
 	bool kernel = m && m->kind == MODULE_KERNEL;
 	const struct symbol *syms = NULL;
 	size_t count = n->source.symbol(n->source.arg, k->module, k->offset, &syms);

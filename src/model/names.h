@@ -85,6 +85,9 @@ size_t names_probed_stack(struct names *n, uint32_t kstack, uint32_t ustack,
 size_t names_addresses(struct names *n, uint32_t kstack, uint32_t ustack, bool probed,
 		       const uint32_t **ret);
 
+/* What a module is called: its file's name without the folders, "[kernel]", "[unknown]" (NULL). */
+const char *names_module(const struct module *m);
+
 /*
  * What lies at a virtual address of a module's data (of the kernel: at an address): "commit_lock",
  * "server.pool[3].lock", "server+0x40"; NULL if nothing is known. Valid until the next call.

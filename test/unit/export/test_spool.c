@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "export/firefox.h"
+#include "export/speedscope.h"
 #include "model/load.h"
 #include "store/reader.h"
 #include "wire/loss.h"
@@ -237,7 +238,7 @@ static char *written(struct stage *st, int (*run)(const struct export_job *, siz
 
 static void test_files(void **state)
 {
-	int (*const runs[])(const struct export_job *, size_t) = {firefox_run};
+	int (*const runs[])(const struct export_job *, size_t) = {firefox_run, speedscope_run};
 	struct stage st;
 
 	make(true, false);
@@ -266,6 +267,8 @@ static void test_a_full_disk(void **state)
 	st.job.out = fopen("/dev/full", "w");
 	assert_non_null(st.job.out);
 	assert_true(firefox_run(&st.job, SPOOL_ROOM) < 0);
+	clearerr(st.job.out);
+	assert_true(speedscope_run(&st.job, SPOOL_ROOM) < 0);
 	fclose(st.job.out);
 	close_stage(&st);
 }

@@ -141,6 +141,13 @@ void chain_charge(struct model *m, bool at_end);
 /* charge.c */
 /* Index + 1 of who had it between the two, of which there may be only one; 0: not known. */
 uint32_t chain_holder_between(const struct seen *a, const struct seen *b);
+/*
+ * Index + 1 of who had it for the largest part of [from, to), as far as `waiter` (index + 1) can
+ * tell, who never held what it waited for. `before` is the last sign at or before `from`, or NULL;
+ * `seen` are the signs after it.
+ */
+uint32_t chain_main_holder(const struct seen *before, const struct seen *seen, size_t n,
+			   uint64_t from, uint64_t to, uint32_t waiter);
 void charge_notes(struct model *m);
 uint32_t chain_hold(struct chain *c, uint32_t lock, uint32_t holder);
 

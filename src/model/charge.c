@@ -262,6 +262,33 @@ uint32_t chain_holder_between(const struct seen *a, const struct seen *b)
 	return a ? a->next : 0;
 }
 
+uint32_t chain_main_holder(const struct seen *before, const struct seen *seen, size_t n,
+			   uint64_t from, uint64_t to, uint32_t waiter)
+{
+	struct map had = {0};
+	uint32_t best = 0;
+	uint64_t most = 0;
+
+	for (size_t i = 0; from < to; i++) {
+		const struct seen *next = i < n && seen[i].ts <= to ? &seen[i] : NULL;
+		uint64_t until = next ? next->ts : to, *ns;
+		uint32_t holder = chain_holder_between(before, next);
+
+		if (holder && holder != waiter && until > from) {
+			ns = map_put(&had, holder, NULL);
+			*ns += until - from;
+			best = *ns > most ? holder : best;
+			most = *ns > most ? *ns : most;
+		}
+		from = until > from ? until : from;
+		before = next;
+		if (!next)
+			break;
+	}
+	map_done(&had);
+	return best;
+}
+
 /* One piece in which the holder did not change. */
 static void held(struct walk *w, uint32_t lock, uint32_t holder, const struct note *of,
 		 uint64_t from, uint64_t to)

@@ -31,6 +31,10 @@ static void on_interval(void *arg, const struct interval *iv)
 	struct model *m = arg;
 	uint32_t row = 0;
 
+	if (m->times_only) {
+		m->sink(m->sink_arg, iv);
+		return;
+	}
 	if (iv->kind == INTERVAL_WAITING) {
 		row = tally_wait(&m->tally, iv);
 		if (iv->lock)
@@ -92,8 +96,8 @@ struct model *model_new(const struct model_opts *opts)
 	struct model *m = mem_zalloc(sizeof(*m));
 
 	timeline_init(&m->timeline, on_interval, m);
-	m->timeline.brief = on_brief;
-	m->timeline.outside = on_outside;
+	m->timeline.brief = opts && opts->times_only ? NULL : on_brief;
+	m->timeline.outside = opts && opts->times_only ? NULL : on_outside;
 	m->timeline.waits_only = !opts || !opts->sink;
 	names_init(&m->names, opts ? opts->frames : NULL);
 	facts_init(&m->facts);
@@ -104,6 +108,7 @@ struct model *model_new(const struct model_opts *opts)
 		m->timeline.window_from = opts->from;
 		m->timeline.window_to = opts->to;
 		m->timeline.sample_ns = opts->sample_ns;
+		m->times_only = opts->times_only && opts->sink;
 		m->sink = opts->sink;
 		m->sample_sink = opts->sample_sink;
 		m->seen_sink = opts->seen_sink;
@@ -186,6 +191,8 @@ static void count_sample(struct model *m, const struct event *ev)
 		return;
 	th->samples++;
 	m->samples++;
+	if (m->times_only)
+		return;
 	row = tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
 	if (th->watched)
 		chain_sample(m, th, ev->ts, row);
@@ -266,8 +273,20 @@ uint64_t model_gave_up(const struct model *m, uint32_t step)
 	return UINT64_MAX;
 }
 
+static void times_event(struct model *m, const struct event *ev)
+{
+	timeline_event(&m->timeline, ev);
+	m->events++;
+	if (ev->kind == EV_SAMPLE)
+		count_sample(m, ev);
+}
+
 void model_event(struct model *m, const struct event *ev)
 {
+	if (m->times_only) {
+		times_event(m, ev);
+		return;
+	}
 	if (ev->ts - m->timeline.now >= BLACKOUT_MIN_NS && ev->ts > m->timeline.now &&
 	    m->timeline.now)
 		note_gap(m, ev->ts);
@@ -315,9 +334,11 @@ void model_event(struct model *m, const struct event *ev)
 void model_finish(struct model *m)
 {
 	timeline_finish(&m->timeline);
-	model_decide(m);
-	m->decided = true;
-	chain_charge(m, true);
+	if (!m->times_only) {
+		model_decide(m);
+		m->decided = true;
+		chain_charge(m, true);
+	}
 	m->losses.late = m->timeline.late;
 	m->losses.odd = m->timeline.odd;
 }

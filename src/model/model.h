@@ -39,6 +39,7 @@ struct model_opts {
 	seen_fn seen_sink;	    /* every sign of who holds a lock */
 	event_fn event_sink;	    /* every event, before it goes in */
 	bool scan_first;	    /* time was lost: load.c need not find out */
+	bool times_only;	    /* threads and their time: no rows, reasons, locks */
 	void (*restart)(void *arg); /* all of that begins anew: see load.c */
 	void *sink_arg;
 };
@@ -113,6 +114,7 @@ struct model {
 	struct classify classify;
 	bool scanned; /* what was lost was looked for first: see load.c */
 	bool decided; /* kinds of locks and reasons of waits are final */
+	bool times_only;
 	VEC(struct gap) gaps;
 	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */
 	interval_fn sink;

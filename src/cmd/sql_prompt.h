@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef THAW_CMD_SQL_PROMPT_H
+#define THAW_CMD_SQL_PROMPT_H
+
+#include "sql/sql.h"
+
+/* Asks for statements on standard input, and answers them, until that ends. */
+void sql_prompt(struct sql *s, const char *path, enum sql_form form);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of a capture that answers SQL, for the files of this folder. */
+#ifndef THAW_SQL_PRIVATE_H
+#define THAW_SQL_PRIVATE_H
+
+#include <signal.h>
+#include <sqlite3.h>
+
+#include "export/tables.h"
+#include "query/columns.h"
+#include "sql/sql.h"
+
+/* What a table needs of the capture. */
+enum {
+	WANT_TIMES = 1,	  /* threads, and their intervals without reasons */
+	WANT_MODEL = 2,	  /* all of the model, samples, wakers and holders; TIMES are in it */
+	WANT_EVENTS = 4,  /* wakings and losses as they stand in the file */
+	WANT_SUMMARY = 8, /* sums of locks, stalls; a model is in it */
+};
+
+struct sql {
+	sqlite3 *db;
+	struct reader *reader;
+	char *path;
+	struct sql_opts opts;
+	unsigned wanted; /* by the plans made so far */
+	unsigned loaded;
+	struct model *model;
+	struct summary *summary;
+	struct columns columns;
+	struct tables tables;
+	VEC(struct event) wakes;
+	VEC(struct event) losses;
+	struct sql_work work;
+	volatile sig_atomic_t stop;
+	bool own;  /* a statement of this folder's own: not to be refused */
+	char *why; /* what went wrong beside SQLite, or why a statement was refused; NULL: nothing
+		    */
+};
+
+/* load.c: what is wanted, and these. 0, or a code of SQLite's with s->why. */
+int sql_load(struct sql *s, unsigned want);
+void sql_unload(struct sql *s);
+
+/* vtab.c */
+int vtabs_register(struct sql *s);
+/* guard.c */
+void guard_install(struct sql *s);
+void sql_why(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* hint.c: adds what may have been meant to SQLite's message. */
+void hint_add(struct buf *b, const char *message);
+/* print.c: prints the rows of a statement to its end; SQLITE_DONE, or the failure. */
+int print_rows(sqlite3_stmt *st, enum sql_form form, FILE *out);
+
+/* A comparison of a column with a value. */
+enum compare { COMPARE_EQ, COMPARE_GT, COMPARE_GE, COMPARE_LT, COMPARE_LE };
+
+struct term {
+	uint8_t column;
+	uint8_t op;
+	int64_t value;
+};
+
+/* A term of the order that rows are asked for. */
+struct by {
+	uint8_t column;
+	bool desc;
+};
+enum { FILTER_BY = 4 };
+
+/* What xFilter was told: comparisons that may be used to skip rows, and their order. */
+struct filter {
+	struct term terms[16];
+	size_t n;
+	struct by by[FILTER_BY];
+	size_t n_by;
+};
+
+/* scan.c: intervals, waits and samples, thread by thread. */
+struct scan {
+	struct sql *sql;
+	enum table table;
+	VEC(uint32_t) order; /* threads, those of a group together */
+	VEC(size_t) ends;    /* of the groups */
+	VEC(uint64_t) masks; /* of slots: the classes of a group, one after the other */
+	size_t group, mask, at;
+	int64_t start_lo, start_hi, end_lo, end_hi; /* inclusive */
+	/* The row, and what it is in. */
+	const struct thread *thread;
+	const struct lane *lane;
+	const struct sample *samples;
+	size_t i, n;
+	uint64_t now; /* the mask */
+	const struct stretch *cur;
+	bool eof;
+};
+
+void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct filter *f);
+void scan_next(struct scan *s);
+void scan_column(struct scan *s, sqlite3_context *ctx, unsigned column);
+void scan_done(struct scan *s);
+bool scan_can_order(enum table table, const struct by *by, size_t n);
+
+/* What a comparison with this column leaves out. */
+enum narrows {
+	NARROWS_NOTHING,
+	NARROWS_THREAD,
+	NARROWS_PROCESS,
+	NARROWS_TIME, /* any comparison; the others: equality */
+	NARROWS_CLASS,
+};
+enum narrows scan_narrows(enum table table, unsigned column);
+/* NARROWS_CLASS: the value of a term, from a word. */
+uint64_t scan_classes(enum table table, unsigned column, const char *word);
+
+/* list.c: the other tables, but for frames. */
+struct list {
+	struct sql *sql;
+	enum table table;
+	size_t i, n;
+	struct filter filter;
+};
+
+void list_begin(struct list *l, struct sql *sql, enum table table, const struct filter *f);
+void list_next(struct list *l);
+void list_column(struct list *l, sqlite3_context *ctx, unsigned column);
+enum narrows list_narrows(enum table table, unsigned column);
+
+/* frames.c: the stack asked for, or all that anything refers to. */
+struct frame_list {
+	struct sql *sql;
+	VEC(int64_t) stacks;
+	size_t stack, depth, n;
+};
+
+void frames_begin(struct frame_list *l, struct sql *sql, const struct filter *f);
+void frames_next(struct frame_list *l);
+void frames_done(struct frame_list *l);
+
+void result_cell(sqlite3_context *ctx, const struct cell *c);
+
+#endif

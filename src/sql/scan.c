@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Intervals, waits and samples lie thread by thread in the order of time. A scan goes through the
+ * threads that are asked for, in each from a search for the first moment asked for to the last.
+ * Asked for rows in the order of thread, process, kind or reason, it goes through a thread once for
+ * each class that it has: that is much less than what it would take to sort the rows. (SQLite asks
+ * for no order when it groups, but relies on it when an ORDER BY is the same as the GROUP BY.)
+ */
+#include "sql/private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "model/parts.h"
+
+#define SLOT_BIT(slot) (1ull << (slot))
+#define RUNNABLE_BITS (SLOT_BIT(REASON_RUN_QUEUE) | SLOT_BIT(REASON_THROTTLED))
+#define REASON_BITS (SLOT_BIT(CLASS_REASONS) - 1)
+#define WAIT_BITS (REASON_BITS & ~RUNNABLE_BITS)
+
+static_assert((int)REASONS <= (int)CLASS_REASONS, "a reason is a class");
+
+enum key { KEY_THREAD, KEY_TID, KEY_PID, KEY_START, KEY_END, KEY_KIND, KEY_REASON, KEY_NONE };
+
+static enum key key_of(enum table table, unsigned column)
+{
+	static const struct {
+		enum table table;
+		unsigned column;
+		enum key key;
+	} rows[] = {
+		{TABLE_INTERVALS, COL(INTERVALS, thread_id), KEY_THREAD},
+		{TABLE_INTERVALS, COL(INTERVALS, tid), KEY_TID},
+		{TABLE_INTERVALS, COL(INTERVALS, pid), KEY_PID},
+		{TABLE_INTERVALS, COL(INTERVALS, start), KEY_START},
+		{TABLE_INTERVALS, COL(INTERVALS, end), KEY_END},
+		{TABLE_INTERVALS, COL(INTERVALS, kind), KEY_KIND},
+		{TABLE_INTERVALS, COL(INTERVALS, reason), KEY_REASON},
+		{TABLE_WAITS, COL(WAITS, thread_id), KEY_THREAD},
+		{TABLE_WAITS, COL(WAITS, tid), KEY_TID},
+		{TABLE_WAITS, COL(WAITS, pid), KEY_PID},
+		{TABLE_WAITS, COL(WAITS, start), KEY_START},
+		{TABLE_WAITS, COL(WAITS, end), KEY_END},
+		{TABLE_WAITS, COL(WAITS, reason), KEY_REASON},
+		{TABLE_SAMPLES, COL(SAMPLES, thread_id), KEY_THREAD},
+		{TABLE_SAMPLES, COL(SAMPLES, tid), KEY_TID},
+		{TABLE_SAMPLES, COL(SAMPLES, pid), KEY_PID},
+		{TABLE_SAMPLES, COL(SAMPLES, ts), KEY_START},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].table == table && rows[i].column == column)
+			return rows[i].key;
+	return KEY_NONE;
+}
+
+static enum interval_kind kind_of(unsigned class)
+{
+	if (class == CLASS_RUNNING)
+		return INTERVAL_RUNNING;
+	if (class == CLASS_LOST)
+		return INTERVAL_LOST;
+	return class == REASON_RUN_QUEUE || class == REASON_THROTTLED ? INTERVAL_RUNNABLE
+								      : INTERVAL_WAITING;
+}
+
+static bool is_class(enum key k)
+{
+	return k == KEY_KIND || k == KEY_REASON;
+}
+
+/* Each is one of two nested loops: classes must not stand between threads, nor these between them.
+ */
+bool scan_can_order(enum table table, const struct by *by, size_t n)
+{
+	unsigned turns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		enum key k = key_of(table, by[i].column);
+
+		if (k == KEY_NONE || k == KEY_START || k == KEY_END)
+			return false;
+		turns += i && is_class(k) != is_class(key_of(table, by[i - 1].column));
+	}
+	return turns < 2;
+}
+
+static uint64_t value_of(const struct thread *th, enum key key)
+{
+	return key == KEY_THREAD ? th->index : key == KEY_TID ? th->tid : th->pid;
+}
+
+static bool wanted(const struct scan *s, const struct filter *f, const struct thread *th)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		enum key k = key_of(s->table, f->terms[i].column);
+
+		if (f->terms[i].op == COMPARE_EQ && k <= KEY_PID &&
+		    (int64_t)value_of(th, k) != f->terms[i].value)
+			return false;
+	}
+	return true;
+}
+
+/* A thread, with what it is ordered by: values of the terms, turned round where descending. */
+struct ordered {
+	int64_t keys[FILTER_BY];
+	uint32_t index;
+};
+
+static int by_keys(const void *pa, const void *pb)
+{
+	const struct ordered *a = pa, *b = pb;
+
+	for (size_t i = 0; i < FILTER_BY; i++)
+		if (a->keys[i] != b->keys[i])
+			return a->keys[i] > b->keys[i] ? 1 : -1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static bool same_keys(const struct ordered *a, const struct ordered *b)
+{
+	return !memcmp(a->keys, b->keys, sizeof(a->keys));
+}
+
+/* Groups by thread are within those by class, if these come first. */
+static bool class_first(const struct scan *s, const struct filter *f)
+{
+	return f->n_by && is_class(key_of(s->table, f->by[0].column));
+}
+
+static void order_threads(struct scan *s, const struct filter *f)
+{
+	const struct timeline *t = &s->sql->model->timeline;
+	VEC(struct ordered) all = {0};
+	bool one_group = class_first(s, f);
+
+	for (uint32_t i = 0; i < t->threads.n; i++) {
+		const struct thread *th = t->threads.v[i];
+		struct ordered o = {.index = i};
+
+		if (!wanted(s, f, th))
+			continue;
+		for (size_t k = 0; k < f->n_by; k++) {
+			enum key key = key_of(s->table, f->by[k].column);
+			int64_t v = is_class(key) ? 0 : (int64_t)value_of(th, key);
+
+			o.keys[k] = f->by[k].desc ? -v : v;
+		}
+		vec_push(&all, o);
+	}
+	if (all.n && f->n_by)
+		qsort(all.v, all.n, sizeof(*all.v), by_keys);
+	for (size_t i = 0; i < all.n; i++) {
+		vec_push(&s->order, all.v[i].index);
+		if (i + 1 == all.n || (!one_group && !same_keys(&all.v[i], &all.v[i + 1])))
+			vec_push(&s->ends, i + 1);
+	}
+	vec_done(&all);
+}
+
+static uint64_t all_bits(enum table table)
+{
+	return table == TABLE_WAITS ? WAIT_BITS
+				    : REASON_BITS | SLOT_BIT(SLOT_RUNNING) | SLOT_BIT(SLOT_LOST);
+}
+
+static const char *class_word(unsigned slot, enum key key)
+{
+	if (key == KEY_KIND)
+		return interval_kind_name(kind_of(slot_class(slot)));
+	return slot < CLASS_REASONS ? reason_name(slot) : NULL;
+}
+
+/* NULL comes first, as SQLite has it. */
+static int by_words(const struct scan *s, const struct filter *f, unsigned a, unsigned b)
+{
+	for (size_t i = 0; i < f->n_by; i++) {
+		enum key key = key_of(s->table, f->by[i].column);
+		const char *x = is_class(key) ? class_word(a, key) : NULL;
+		const char *y = is_class(key) ? class_word(b, key) : NULL;
+		int c = x && y ? strcmp(x, y) : (x != NULL) - (y != NULL);
+
+		if (c)
+			return f->by[i].desc ? -c : c;
+	}
+	return 0;
+}
+
+/* Classes in groups and in the order that is asked for. */
+static void choose_masks(struct scan *s, const struct filter *f)
+{
+	uint64_t all = all_bits(s->table);
+
+	for (size_t i = 0; i < f->n; i++)
+		if (is_class(key_of(s->table, f->terms[i].column)))
+			all &= (uint64_t)f->terms[i].value;
+	while (all) {
+		unsigned first = (unsigned)__builtin_ctzll(all);
+		uint64_t group = 0;
+
+		for (uint64_t left = all; left; left &= left - 1) {
+			unsigned slot = (unsigned)__builtin_ctzll(left);
+			int c = by_words(s, f, slot, first);
+
+			first = c < 0 ? slot : first;
+			group = c < 0 ? 0 : group;
+			group |= c <= 0 ? SLOT_BIT(slot) : 0;
+		}
+		vec_push(&s->masks, group);
+		all &= ~group;
+	}
+}
+
+uint64_t scan_classes(enum table table, unsigned column, const char *word)
+{
+	const uint64_t kinds[INTERVAL_KINDS] = {SLOT_BIT(SLOT_RUNNING), RUNNABLE_BITS, WAIT_BITS,
+						SLOT_BIT(SLOT_LOST)};
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; key_of(table, column) == KEY_KIND && i < INTERVAL_KINDS; i++)
+		if (!strcmp(interval_kind_name(i), word))
+			bits |= kinds[i];
+	for (unsigned i = 0; key_of(table, column) == KEY_REASON && i < REASONS; i++)
+		if (reason_name(i) && !strcmp(reason_name(i), word))
+			bits |= SLOT_BIT(i);
+	return bits;
+}
+
+enum narrows scan_narrows(enum table table, unsigned column)
+{
+	switch (key_of(table, column)) {
+	case KEY_THREAD:
+	case KEY_TID:
+		return NARROWS_THREAD;
+	case KEY_PID:
+		return NARROWS_PROCESS;
+	case KEY_START:
+	case KEY_END:
+		return NARROWS_TIME;
+	case KEY_KIND:
+	case KEY_REASON:
+		return NARROWS_CLASS;
+	default:
+		return NARROWS_NOTHING;
+	}
+}
+
+static void narrow(int64_t *lo, int64_t *hi, const struct term *t)
+{
+	int64_t v = t->value;
+
+	if ((t->op == COMPARE_EQ || t->op == COMPARE_GE || t->op == COMPARE_GT) && v > *lo)
+		*lo = v;
+	if ((t->op == COMPARE_EQ || t->op == COMPARE_LE || t->op == COMPARE_LT) && v < *hi)
+		*hi = v;
+}
+
+/* The first stretch with a start (or end) at or after a time. */
+static size_t first_from(const struct lane *l, int64_t ts, bool ends)
+{
+	size_t lo = 0, hi = l->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		uint64_t at = ends ? lane_end(l, mid) : lane_start(l, mid);
+
+		if ((int64_t)at < ts)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void enter_lane(struct scan *s, uint32_t thread)
+{
+	const struct lane *l = &s->sql->columns.threads.v[thread];
+	size_t from, to = l->n;
+
+	s->lane = l;
+	s->i = s->n = 0;
+	/* A sealed lane knows its classes. */
+	if (l->slots && !(l->slots & s->now))
+		return;
+	from = s->start_lo > 0 ? first_from(l, s->start_lo, false) : 0;
+	if (s->end_lo > 0) {
+		size_t by_end = first_from(l, s->end_lo, true);
+
+		from = by_end > from ? by_end : from;
+	}
+	if (s->start_hi < INT64_MAX)
+		to = first_from(l, s->start_hi + 1, false);
+	if (s->end_hi < INT64_MAX) {
+		size_t by_end = first_from(l, s->end_hi + 1, true);
+
+		to = by_end < to ? by_end : to;
+	}
+	s->i = from;
+	s->n = to;
+}
+
+static void enter_samples(struct scan *s, uint32_t thread)
+{
+	uint64_t from = s->start_lo > 0 ? (uint64_t)s->start_lo : 0;
+	uint64_t to = s->start_hi < INT64_MAX ? (uint64_t)s->start_hi + 1 : UINT64_MAX;
+
+	s->i = 0;
+	s->samples = columns_samples(&s->sql->columns, thread, from, to, &s->n);
+}
+
+/* The next thread of a group, or it once more for the next classes, or the next group. */
+static bool advance(struct scan *s)
+{
+	size_t begin;
+
+	if (s->group == s->ends.n)
+		return false;
+	begin = s->group ? s->ends.v[s->group - 1] : 0;
+	if (++s->at == s->ends.v[s->group]) {
+		s->at = begin;
+		if (++s->mask == s->masks.n) {
+			s->mask = 0;
+			s->at = s->ends.v[s->group++];
+		}
+	}
+	return s->group < s->ends.n;
+}
+
+static void enter(struct scan *s)
+{
+	uint32_t thread = s->order.v[s->at];
+
+	s->thread = s->sql->model->timeline.threads.v[thread];
+	s->now = s->masks.v[s->mask];
+	if (s->table == TABLE_SAMPLES)
+		enter_samples(s, thread);
+	else
+		enter_lane(s, thread);
+}
+
+/* From s->i on: is there a row? */
+static inline bool settle(struct scan *s)
+{
+	if (s->table == TABLE_SAMPLES)
+		return s->i < s->n;
+	for (; s->i < s->n; s->i++) {
+		s->cur = lane_at(s->lane, s->i);
+		if (s->now >> class_slot(s->cur->at & 0xff) & 1)
+			return true;
+	}
+	return false;
+}
+
+static void find(struct scan *s)
+{
+	while (!settle(s)) {
+		if (!advance(s)) {
+			s->eof = true;
+			return;
+		}
+		enter(s);
+	}
+	s->sql->work.rows++;
+}
+
+void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct filter *f)
+{
+	scan_done(s);
+	*s = (struct scan){.sql = sql,
+			   .table = table,
+			   .start_lo = INT64_MIN,
+			   .start_hi = INT64_MAX,
+			   .end_lo = INT64_MIN,
+			   .end_hi = INT64_MAX};
+	for (size_t i = 0; i < f->n; i++) {
+		enum key k = key_of(table, f->terms[i].column);
+
+		if (k == KEY_START)
+			narrow(&s->start_lo, &s->start_hi, &f->terms[i]);
+		else if (k == KEY_END)
+			narrow(&s->end_lo, &s->end_hi, &f->terms[i]);
+	}
+	order_threads(s, f);
+	choose_masks(s, f);
+	s->eof = !s->order.n || !s->masks.n ||
+		 (table != TABLE_SAMPLES && !sql->model->facts.has_switches);
+	if (s->eof)
+		return;
+	enter(s);
+	find(s);
+}
+
+void scan_next(struct scan *s)
+{
+	s->i++;
+	find(s);
+}
+
+void scan_done(struct scan *s)
+{
+	vec_done(&s->order);
+	vec_done(&s->ends);
+	vec_done(&s->masks);
+}
+
+static void result_word(sqlite3_context *ctx, const char *s)
+{
+	sqlite3_result_text(ctx, s, (int)strlen(s), SQLITE_STATIC);
+}
+
+static void result_id(sqlite3_context *ctx, int64_t v)
+{
+	if (v)
+		sqlite3_result_int64(ctx, v);
+}
+
+static void interval_column(const struct scan *s, sqlite3_context *ctx, unsigned column)
+{
+	unsigned class = s->cur->at & 0xff;
+
+	switch (column) {
+	case COL(INTERVALS, kind):
+		result_word(ctx, interval_kind_name(kind_of(class)));
+		break;
+	case COL(INTERVALS, reason):
+		if (class < CLASS_REASONS)
+			result_word(ctx, reason_name(class));
+		break;
+	case COL(INTERVALS, cpu):
+		if (class == CLASS_RUNNING)
+			sqlite3_result_int64(ctx, s->cur->row);
+		break;
+	}
+}
+
+/* Who had the lock, from what was seen of it. */
+static uint32_t holder(const struct scan *s, const struct wait_row *r, int64_t start, int64_t end)
+{
+	uint32_t lock = r->lock ? locks_index(&s->sql->model->locks, r->lock) : 0;
+	size_t n, lo = 0, hi;
+	const struct seen *seen;
+
+	if (!r->lock || !lock_has_holders(&s->sql->model->locks.list.v[lock]))
+		return 0;
+	seen = columns_seen(&s->sql->columns, lock, &n);
+	for (hi = n; lo < hi;) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (seen[mid].ts <= (uint64_t)start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return chain_main_holder(lo ? &seen[lo - 1] : NULL, seen + lo, n - lo, (uint64_t)start,
+				 (uint64_t)end, s->thread->index + 1);
+}
+
+static void wait_column(const struct scan *s, sqlite3_context *ctx, unsigned column)
+{
+	const struct model *m = s->sql->model;
+	const struct waker_row_at *by =
+		s->cur->by ? &s->sql->columns.wakers.v[s->cur->by - 1] : NULL;
+	struct table_wait w = {
+		.thread = s->thread,
+		.start = (int64_t)(s->cur->at >> 8),
+		.end = (int64_t)lane_end(s->lane, s->i),
+		.row = &m->tally.waits.v[s->cur->row],
+		.woken = by,
+	};
+	struct cell c;
+
+	if (by) {
+		w.ctx = by->ctx;
+		w.waker = by->thread ? m->timeline.threads.v[by->thread - 1] : NULL;
+		w.waker_tid = by->tid;
+		w.waker_kstack = by->kstack;
+		w.waker_ustack = by->ustack;
+	}
+	if (column == COL(WAITS, holder_id))
+		w.holder = holder(s, w.row, w.start, w.end);
+	tables_wait(&s->sql->tables, &w, column, &c);
+	result_cell(ctx, &c);
+}
+
+static void sample_column(const struct scan *s, sqlite3_context *ctx, unsigned column)
+{
+	const struct sample *at = &s->samples[s->i];
+	const struct sample_row *r;
+
+	switch (column) {
+	case COL(SAMPLES, ts):
+		sqlite3_result_int64(ctx, (int64_t)at->ts);
+		break;
+	case COL(SAMPLES, cpu):
+		sqlite3_result_int64(ctx, at->cpu);
+		break;
+	case COL(SAMPLES, stack):
+		r = &s->sql->model->tally.samples.v[at->row];
+		result_id(ctx, tables_stack(&s->sql->tables, r->kstack, r->ustack, false));
+		break;
+	}
+}
+
+/* The first columns of all three tables are the same. */
+void scan_column(struct scan *s, sqlite3_context *ctx, unsigned column)
+{
+	static_assert(COL(INTERVALS, pid) == COL(SAMPLES, pid) &&
+			      COL(INTERVALS, ns) == COL(WAITS, ns),
+		      "tables.def");
+
+	if (column == COL(INTERVALS, thread_id))
+		sqlite3_result_int64(ctx, s->thread->index);
+	else if (column == COL(INTERVALS, tid))
+		sqlite3_result_int64(ctx, s->thread->tid);
+	else if (column == COL(INTERVALS, pid))
+		result_id(ctx, s->thread->pid);
+	else if (s->table == TABLE_SAMPLES)
+		sample_column(s, ctx, column);
+	else if (column == COL(INTERVALS, start))
+		sqlite3_result_int64(ctx, (int64_t)(s->cur->at >> 8));
+	else if (column == COL(INTERVALS, end))
+		sqlite3_result_int64(ctx, (int64_t)lane_end(s->lane, s->i));
+	else if (column == COL(INTERVALS, ns))
+		sqlite3_result_int64(ctx, (int64_t)(lane_end(s->lane, s->i) - (s->cur->at >> 8)));
+	else if (s->table == TABLE_WAITS)
+		wait_column(s, ctx, column);
+	else
+		interval_column(s, ctx, column);
+}

@@ -7,6 +7,7 @@
 #include "page/block.h"
 #include "page/embed.h"
 #include "page/page.h"
+#include "store/inspect.h"
 #include "store/plain.h"
 
 static int put_text(FILE *out, const struct buf *text)
@@ -27,21 +28,34 @@ static int put_engine(FILE *out)
 	return rc ? rc : block_end(&b);
 }
 
+struct packing {
+	struct zblock block;
+	const struct export_job *job;
+	size_t parts, of; /* a chunk is put as two: its header, its payload */
+};
+
 static int put_plain(void *arg, const void *p, size_t n)
 {
-	return zblock_put(arg, p, n);
+	struct packing *k = arg;
+	double done = (double)++k->parts / (double)k->of;
+
+	if (k->job->progress)
+		k->job->progress(k->job->progress_arg, done < 1 ? done : 1);
+	return zblock_put(&k->block, p, n);
 }
 
-static int put_capture(struct reader *r, FILE *out)
+static int put_capture(const struct export_job *job)
 {
-	struct zblock b;
-	int rc = zblock_begin(&b, "capture", out);
+	struct packing k = {.job = job};
+	int rc = zblock_begin(&k.block, "capture", job->out);
 
 	if (rc)
 		return rc;
-	rc = plain_copy(r, put_plain, &b);
-	rc = rc ? rc : zblock_end(&b);
-	zblock_done(&b);
+	while (reader_chunk(job->reader, k.of / 2))
+		k.of += 2;
+	rc = plain_copy(job->reader, put_plain, &k);
+	rc = rc ? rc : zblock_end(&k.block);
+	zblock_done(&k.block);
 	return rc;
 }
 
@@ -54,7 +68,7 @@ static int run(const struct export_job *job)
 	page_begin(&text, PAGE_FILE, job->title, NULL);
 	rc = put_text(out, &text);
 	rc = rc ? rc : put_engine(out);
-	rc = rc ? rc : put_capture(job->reader, out);
+	rc = rc ? rc : put_capture(job);
 	buf_clear(&text);
 	page_end(&text);
 	rc = rc ? rc : put_text(out, &text);

@@ -84,6 +84,7 @@ def main():
     check("thaw info", "reading", ["info", CAPTURE])
     # reading the capture is a part of the export's bar
     check("thaw export", "collapsed", ["export", CAPTURE, "-f", "collapsed", "-o", "/dev/null"], most=40)
+    check("thaw export -f html", "html", ["export", CAPTURE, "-f", "html", "-o", "/dev/null"])
     with subprocess.Popen([THAW, "report", CAPTURE], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
         hold_up(run)
         ok("no bar without a terminal", run.communicate()[1].decode())

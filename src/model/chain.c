@@ -148,7 +148,8 @@ static void note(struct chain *c, const struct interval *iv, uint32_t row)
 						  .end = iv->end,
 						  .thread = th->index,
 						  .row = row,
-						  .kind = (uint8_t)iv->kind});
+						  .kind = (uint8_t)iv->kind,
+						  .more = start > iv->start});
 }
 
 void chain_interval(struct model *m, const struct interval *iv, uint32_t row)

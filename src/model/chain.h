@@ -19,7 +19,7 @@
 #include "model/interval.h"
 #include "model/lock.h"
 
-#define CHAIN_NOTES_MAX (1u << 21)
+#define CHAIN_NOTES_MAX (1u << 18)
 #define CHAIN_DEPTH 8
 
 enum seen_what {
@@ -43,6 +43,7 @@ struct note {
 	uint32_t thread;
 	uint32_t row; /* WAITING: of the tally; RUNNABLE: 1 if throttled */
 	uint8_t kind; /* enum interval_kind */
+	bool more;    /* its first part has been charged */
 };
 
 struct note_sample {

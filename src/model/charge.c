@@ -339,9 +339,14 @@ static void follow(struct walk *w, uint32_t lock, const struct note *of, uint64_
 
 static void charge_wait(struct walk *w, const struct note *n, uint32_t lock)
 {
+	struct thread *th = w->m->timeline.threads.v[n->thread];
+
 	w->victim = n->thread;
 	w->first = lock;
-	w->number = ++w->c->waits;
+	/* What was charged in two parts is one wait. */
+	if (!n->more || !th->wait)
+		th->wait = ++w->c->waits;
+	w->number = th->wait;
 	w->on[0] = n->thread;
 	w->depth = 1;
 	follow(w, lock, n, n->start, n->end);

@@ -30,6 +30,7 @@ struct thread {
 	uint64_t samples;
 	bool watched;	   /* it has to do with contended locks: chain.h */
 	uint64_t charged;  /* up to here its notes have been charged */
+	uint64_t wait;	   /* the number of its wait that was charged last: charge.c */
 	struct life *life; /* timeline.c's; NULL when observation has ended */
 };
 

@@ -183,7 +183,8 @@ static void drop_unproven(struct perfetto *p, uint32_t cpu)
 		put_switch(p, cpu, c->since, RAW_NONE, 0);
 }
 
-static void put_pending(struct perfetto *p)
+/* proven: an interval says that who leaves was there. */
+static void put_pending(struct perfetto *p, bool proven)
 {
 	const struct perfetto_switch *w = &p->pending;
 	uint32_t state = w->sw.state, prev, next;
@@ -196,7 +197,7 @@ static void put_pending(struct perfetto *p)
 	c = cpu_at(p, w->cpu);
 	prev = shown(p, w->sw.prev, state & STATE_PREV_OUT);
 	next = shown(p, w->sw.next, state & STATE_NEXT_OUT);
-	if (c->on != prev) {
+	if (c->on != prev || (!proven && c->since < w->ts)) {
 		drop_unproven(p, w->cpu);
 		if (prev)
 			put_switch(p, w->cpu, w->ts, RAW_NONE, prev);
@@ -234,7 +235,7 @@ static void ran(struct perfetto *p, const struct interval *iv)
 	}
 	if (w->there && w->cpu == iv->cpu && w->ts == iv->end && w->sw.prev == tid) {
 		note_sleep(p, iv->thread);
-		put_pending(p);
+		put_pending(p, true);
 	} else {
 		put_switch(p, iv->cpu, iv->end, ended ? RAW_DEAD : RAW_NONE, 0);
 	}
@@ -306,7 +307,7 @@ static void forked(struct perfetto *p, const struct event *ev)
 
 int perfetto_sched_event(struct perfetto *p, const struct event *ev, bool inside)
 {
-	put_pending(p);
+	put_pending(p, false);
 	if (!inside || p->ended || !p->m->facts.has_switches)
 		return 0;
 	if (ev->kind != EV_SWITCH && ev->kind != EV_WAKING && ev->kind != EV_FORK)
@@ -347,7 +348,7 @@ static void put_asleep(struct perfetto *p)
 
 void perfetto_sched_finish(struct perfetto *p)
 {
-	put_pending(p);
+	put_pending(p, false);
 	for (uint32_t i = 0; i < p->cpus.n; i++)
 		drop_unproven(p, i);
 	put_asleep(p);

@@ -19,6 +19,8 @@
 #include "view/words.h"
 
 #define STACK_TEXT 240
+/* Events between two looks at the output. */
+#define ASK_EVERY 4096u
 
 /* A function called along one path from the root. */
 struct node {
@@ -34,7 +36,9 @@ struct chrome {
 	VEC(struct node) nodes;
 	struct map by_node, by_stack; /* -> index + 1 */
 	char **stacks;		      /* of waits, as text, by row; NULL: not made yet */
+	char **whos;		      /* "writer (4712)", by thread; the same */
 	uint64_t flows;
+	uint32_t events;
 };
 
 static uint32_t pid_of(const struct thread *th)
@@ -177,10 +181,14 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 
 static void put_who(struct chrome *c, const char *key, const struct thread *th)
 {
-	char text[80];
+	struct buf b = {0};
 
-	snprintf(text, sizeof(text), "%.60s (%" PRIu32 ")", th->name, th->tid);
-	json_str(&c->j, key, text);
+	if (!c->whos[th->index]) {
+		buf_printf(&b, "%s (%" PRIu32 ")", th->name, th->tid);
+		c->whos[th->index] = mem_strdup(buf_cstr(&b));
+		buf_done(&b);
+	}
+	json_str(&c->j, key, c->whos[th->index]);
 }
 
 static const char *stack_text(struct chrome *c, uint32_t row)
@@ -301,7 +309,7 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 	struct chrome *c = arg;
 
 	holders_event(&c->holders, ev);
-	return export_written(c->job);
+	return ++c->events % ASK_EVERY ? 0 : export_written(c->job);
 }
 
 static int on_seen(void *arg, const struct seen *seen)
@@ -335,7 +343,10 @@ static void done(struct chrome *c)
 {
 	for (size_t i = 0; i < c->m->tally.waits.n; i++)
 		free(c->stacks[i]);
+	for (size_t i = 0; i < c->m->timeline.threads.n; i++)
+		free(c->whos[i]);
 	free(c->stacks);
+	free(c->whos);
 	vec_done(&c->nodes);
 	map_done(&c->by_node);
 	map_done(&c->by_stack);
@@ -349,6 +360,7 @@ static int run(const struct export_job *job)
 		.job = job,
 		.m = m,
 		.stacks = mem_zalloc((m->tally.waits.n + 1) * sizeof(*c.stacks)),
+		.whos = mem_zalloc((m->timeline.threads.n + 1) * sizeof(*c.whos)),
 	};
 	struct walk walk = {
 		.event = on_event,

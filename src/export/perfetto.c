@@ -20,6 +20,8 @@
 #include "base/text.h"
 
 #define OUT_BYTES (64u << 10)
+/* Events between two looks at the output. */
+#define ASK_EVERY 4096u
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };
 /* TracePacket.sequence_flags */
@@ -189,7 +191,9 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 		perfetto_klocked(p, ev);
 	if (ev->kind == EV_MARK && ev->mark.what == MARK_END)
 		p->ended = true;
-	return rc ? rc : export_written(p->job);
+	if (!rc && ++p->events % ASK_EVERY == 0)
+		rc = export_written(p->job);
+	return rc;
 }
 
 static int on_interval(void *arg, const struct interval *iv)

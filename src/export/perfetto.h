@@ -63,6 +63,7 @@ struct perfetto {
 	struct model *m;
 	uint64_t from;
 	bool ended; /* the recording has: what follows is not part of it */
+	uint32_t events;
 	bool kernel_known;
 	struct buf out;	    /* whole packets, on their way */
 	struct buf scratch; /* a name, made clean */
@@ -125,14 +126,53 @@ enum perfetto_text {
 };
 uint64_t perfetto_text(struct perfetto *p, enum perfetto_text what, uint64_t index,
 		       const char *text);
+/* 0: it is not written yet. For those that take time to put together. */
+uint64_t perfetto_has_text(const struct perfetto *p, enum perfetto_text what, uint64_t index);
 /* 0: no stack. probed: without a probe's own frames. */
 uint64_t perfetto_stack(struct perfetto *p, uint32_t kstack, uint32_t ustack, bool probed);
 void perfetto_intern_done(struct perfetto *p);
 
-/* perfetto_slices.c: waits, locks and stalls. */
+/* perfetto_slices.c */
+
+enum perfetto_category { CATEGORY_WAIT, CATEGORY_LOCK, CATEGORY_STALL };
+enum perfetto_annotation {
+	A_REASON,
+	A_LOCK,
+	A_KIND,
+	A_HOLDER,
+	A_WAKER,
+	A_WHAT,
+	A_THREADS,
+	A_CPUS,
+	ANNOTATIONS,
+};
+
+/* Put together before its packets: what is new in it is written with the first of them. */
+struct perfetto_slice {
+	uint64_t start, end;
+	uint64_t track, name, stack;
+	uint64_t flow; /* 0: none */
+	uint64_t category[2];
+	unsigned categories, notes;
+	struct {
+		uint64_t name, text; /* text 0: a number */
+		uint64_t number;
+	} note[ANNOTATIONS];
+};
+
+void perfetto_category(struct perfetto *p, struct perfetto_slice *s, enum perfetto_category c);
+void perfetto_note(struct perfetto *p, struct perfetto_slice *s, enum perfetto_annotation a,
+		   uint64_t text, uint64_t number);
+void perfetto_slice(struct perfetto *p, const struct perfetto_slice *s);
+/* "writer (4712)" */
+uint64_t perfetto_thread_text(struct perfetto *p, const struct thread *th);
+
 void perfetto_slices_begin(struct perfetto *p);
 void perfetto_wait(struct perfetto *p, const struct interval *iv);
 void perfetto_klocked(struct perfetto *p, const struct event *ev);
 void perfetto_slices_done(struct perfetto *p);
+
+/* perfetto_stalls.c */
+void perfetto_stalls(struct perfetto *p);
 
 #endif

@@ -71,6 +71,13 @@ static uint64_t text_key(enum perfetto_text what, uint64_t index)
 	return (uint64_t)what << 56 ^ index;
 }
 
+uint64_t perfetto_has_text(const struct perfetto *p, enum perfetto_text what, uint64_t index)
+{
+	const uint64_t *slot = map_get(&p->numbered, text_key(what, index));
+
+	return slot ? *slot : 0;
+}
+
 uint64_t perfetto_text(struct perfetto *p, enum perfetto_text what, uint64_t index,
 		       const char *text)
 {

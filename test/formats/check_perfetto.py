@@ -150,6 +150,16 @@ def running(trace):
     return {tid: ns for tid, ns in sums.items() if ns}
 
 
+def check_running(trace, said):
+    """Where events contradict each other, the model may have two threads on a CPU; a trace cannot."""
+    found, told = running(trace), by_tid(said, "running_ns")
+    if said["losses"]["contradictions"]:
+        assert all(ns <= told[tid] for tid, ns in found.items()), (found, told)
+        assert sum(found.values()) >= sum(told.values()) * 0.99, (found, told)
+    else:
+        assert found == told, (found, told)
+
+
 def states(trace, end):
     """Waiting and being runnable, as trace_processor's thread states come about."""
     sums = {"waiting": {}, "runnable": {}}
@@ -190,7 +200,7 @@ def traced(name, *options, suffix=""):
 
 def scheduling(name, *options):
     trace, said = traced(name, *options, suffix=".sched" + "".join(options))
-    assert running(trace) == by_tid(said, "running_ns")
+    check_running(trace, said)
     clock = one(trace.packets[0], "clock_snapshot")
     begin = one(trace.packets[0], "timestamp")
     waits, ready = states(trace, begin + said["capture"]["window_ns"])
@@ -294,7 +304,7 @@ def only(kind):
     assert has == (kind == "cpu"), kind
     assert cats == {"cpu": set(), "wait": {"wait", "lock", "stall"},
                     "lock": {"wait", "lock", "stall"}}[kind], cats
-    assert running(trace) == by_tid(said, "running_ns")
+    check_running(trace, said)
 
 
 def hostile(name):
@@ -305,7 +315,7 @@ def hostile(name):
     for thread in said["threads"]:
         if thread["pid"]:
             assert tree[thread["tid"]] == re.sub(r"[\x00-\x1f\x7f]", " ", thread["comm"]), thread
-    assert running(trace) == by_tid(said, "running_ns")
+    check_running(trace, said)
     for table in ("function_names", "source_paths", "event_names"):
         for iid in trace.interned.get(table, {}):
             trace.text(table, iid)

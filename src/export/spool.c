@@ -43,7 +43,7 @@ struct spool {
 	struct holders holders;
 	spooled_fn direct; /* not NULL: records of lane `first` go there */
 	void *direct_arg;
-	double shown; /* of the progress */
+	double shown, shown_before; /* of the progress: now, and when this walk began */
 };
 
 static struct spool_lane *lane_of(struct spool *s, const struct thread *th)
@@ -273,12 +273,22 @@ static int finish_lane(struct spool_lane *l)
 	return rc || !l->cpu ? rc : put_with_cpu(l, &rec);
 }
 
-/* How many walks there will be is not known: each is half of what remains. */
+/* Never back. */
+static void show(struct spool *s, double done)
+{
+	if (done > s->shown)
+		s->shown = done;
+	if (s->job->progress)
+		s->job->progress(s->job->progress_arg, s->shown);
+}
+
+/* How many walks there will be is not known: each is a part of what remains. */
 static void on_progress(void *arg, double done)
 {
 	struct spool *s = arg;
+	double part = s->direct ? 0.1 : 0.4;
 
-	s->job->progress(s->job->progress_arg, s->shown + (1 - s->shown) / 2 * done);
+	show(s, s->shown_before + (1 - s->shown_before) * part * done);
 }
 
 static int walk(struct spool *s)
@@ -291,7 +301,7 @@ static int walk(struct spool *s)
 		.sample = on_sample,
 		.seen = holders ? on_seen : NULL,
 		.arg = s,
-		.progress = s->job->progress ? on_progress : NULL,
+		.progress = on_progress,
 		.progress_arg = s,
 	};
 	int rc;
@@ -303,11 +313,11 @@ static int walk(struct spool *s)
 		l->last = l->cpu = l->ran_to = 0;
 		l->until = l->thread->start > from ? l->thread->start : from;
 	}
+	s->shown_before = s->shown;
 	rc = model_walk(s->job->model, s->job->reader, &w);
 	for (size_t i = s->first; i < s->end && !rc; i++)
 		rc = finish_lane(&s->lanes[i]);
 	holders_done(&s->holders);
-	s->shown += (1 - s->shown) / 2;
 	return rc;
 }
 
@@ -375,6 +385,7 @@ static int some(struct spool *s, spool_thread_fn fn, void *arg)
 		s->end = s->too_large ? s->first + 1 : s->end;
 		rc = fn(arg, l->thread, l);
 		lane_done(l);
+		show(s, (double)(s->first + 1) / (double)s->n);
 	}
 	return rc;
 }

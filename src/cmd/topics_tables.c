@@ -127,6 +127,9 @@ void topic_json(FILE *out)
 		if (v->form->schema)
 			fprintf(out, "  thaw %-10s %s\n", v->name, v->form->schema);
 	fputc('\n', out);
+	topic_say(out, "thaw sql --json writes an array instead: an object for each row of the "
+		       "answer, with the keys that the statement gives its columns.");
+	fputc('\n', out);
 	topic_say(out,
 		  "Times and durations are nanoseconds. Stacks are lists of frames, leaf first. "
 		  "What was not recorded is null, never 0. Addresses are strings: they do not "

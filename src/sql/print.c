@@ -5,6 +5,7 @@
  */
 #include "sql/private.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -180,7 +181,11 @@ static void json_cell(struct json *j, sqlite3_stmt *st, int i)
 		json_i64(j, key, sqlite3_column_int64(st, i));
 		break;
 	case SQLITE_FLOAT:
-		json_f64(j, key, sqlite3_column_double(st, i));
+		if (isfinite(sqlite3_column_double(st, i)))
+			json_raw(j, key, sqlite3_column_text(st, i),
+				 (size_t)sqlite3_column_bytes(st, i));
+		else
+			json_null(j, key);
 		break;
 	case SQLITE_NULL:
 		json_null(j, key);

@@ -22,6 +22,7 @@ struct cursor {
 	struct sql *sql;
 	enum table table;
 	sqlite3_int64 row;
+	bool none; /* no row can match */
 	struct scan scan;
 	struct list list;
 	struct frame_list frames;
@@ -343,13 +344,19 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int num, const char *plan, int
 {
 	struct cursor *c = (struct cursor *)base;
 	struct filter f;
-	bool all_stacks = c->table == TABLE_FRAMES && !argc;
-	int rc = sql_load(c->sql, all_stacks ? WANT_SUMMARY | WANT_EVENTS : 0);
+	int rc;
 
+	read_plan(c, plan ? plan : "", argc, argv, &f);
+	rc = sql_load(c->sql, c->table == TABLE_FRAMES && !f.n ? WANT_SUMMARY | WANT_EVENTS : 0);
 	if (rc)
 		return rc;
-	read_plan(c, plan ? plan : "", argc, argv, &f);
 	c->row = 0;
+	/* Nothing compares with NULL. */
+	c->none = false;
+	for (int i = 0; i < argc; i++)
+		c->none |= sqlite3_value_type(argv[i]) == SQLITE_NULL;
+	if (c->none)
+		return SQLITE_OK;
 	if (is_scan(c->table))
 		scan_begin(&c->scan, c->sql, c->table, &f);
 	else if (c->table == TABLE_FRAMES)
@@ -377,6 +384,8 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 {
 	const struct cursor *c = (const struct cursor *)base;
 
+	if (c->none)
+		return true;
 	if (is_scan(c->table))
 		return c->scan.eof;
 	if (c->table == TABLE_FRAMES)

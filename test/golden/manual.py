@@ -150,7 +150,8 @@ def main():
        "" if table and table in read("docs", "export.md") else "it differs")
     for verb in verbs:
         schema = re.search(rf"^  thaw {verb} +(\S+)$", thaw("help", "json"), flags=re.M)
-        has = "--json" in of_help(verb)
+        # What thaw sql answers has the shape that it is asked for.
+        has = "--json" in of_help(verb) and verb != "sql"
         ok(f"thaw help json and thaw {verb} --help agree",
            "" if bool(schema) == has else f"schema {schema}, --json {has}")
     check_topics(topics)

@@ -270,6 +270,11 @@ static void test_truth(void **state)
 	     "select kind, count(*), min(holder_id), max(holder_id), count(holder_id) > 300 from "
 	     "waits "
 	     "join locks on lock_id = locks.id");
+	/* A comparison with NULL, and one that cannot be handed down. */
+	same(s, "select 0, 2, 0",
+	     "select (select count(*) from frames where stack = (select stack from samples where "
+	     "stack is null)), (select count(*) from frames where stack = (select max(stack) || '' "
+	     "from samples)), (select count(*) from intervals where tid = null)");
 	same(s, "select 'a''b' || char(65533)", "select name from threads where id = 2");
 	sql_close(s);
 }

@@ -18,7 +18,7 @@
 
 struct export_args {
 	const char *format, *kind, *output;
-	bool list;
+	bool list, schema;
 	struct cmd_choice choice;
 };
 
@@ -32,6 +32,8 @@ static const struct option_row rows[] = {
 	CMD_THREAD_ROW(AT(choice)),
 	CMD_FROM_ROW(AT(choice)),
 	CMD_TO_ROW(AT(choice)),
+	{0, "schema", OPTION_FLAG, AT(schema), NULL,
+	 "print the schema of the format (jsonl) instead", 0, 0, 0},
 	{0, "list", OPTION_FLAG, AT(list), NULL, "what there is to know of the formats, as a table",
 	 0, 0, 0},
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
@@ -65,6 +67,11 @@ const struct cmd_form cmd_export_form = {
 
 static int check(const struct export_args *a, const struct exporter *e)
 {
+	if (a->schema && !e->schema)
+		return err_set(-EINVAL, "%s has no schema that thaw could print; jsonl has",
+			       e->name);
+	if (a->schema)
+		return 0;
 	if (e->whole && (a->kind || a->choice.thread || a->choice.from || a->choice.to))
 		return err_set(-EINVAL,
 			       "%s has the whole recording in it: --kind, --thread, --from and "
@@ -196,5 +203,9 @@ int cmd_export(int argc, char **argv)
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	output_begin();
+	if (args.schema) {
+		format->schema(stdout);
+		return output_close(stdout, "standard output") ? cmd_fail(argv[0]) : 0;
+	}
 	return run(path ? path : CMD_CAPTURE, &args, format, kind) ? cmd_fail(argv[0]) : 0;
 }

@@ -47,6 +47,8 @@ struct exporter {
 	uint32_t needs; /* enum unseen: without these it says so and writes nothing */
 	/* 0, or an error with the message set. */
 	int (*run)(const struct export_job *job);
+	/* What is in it, in the words of a schema language; NULL: there is none. */
+	void (*schema)(FILE *out);
 };
 
 extern const struct exporter export_collapsed;

@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every event as a line of JSON, in the order of time. The first line is about the capture and
+ * names the schema; a line about a stack or a module goes before the first event that refers to it.
+ * Lines and schema come from wire/event.def: a field that is no plain number or text has a row in
+ * `special`.
+ *
+ * Times are nanoseconds since the recording's begin (what was before it is negative). Numbers that
+ * may not fit a double, such as addresses, are texts in hex. What has no value is null.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "export/export.h"
+#include "export/tables.h"
+#include "store/reader.h"
+#include "view/steps.h"
+
+#define SCHEMA "thaw.jsonl/1"
+
+enum form {
+	FORM_NUMBER,
+	FORM_TEXT,
+	FORM_HEX,
+	FORM_STACK,
+	FORM_MODULE,
+	FORM_CONTEXT, /* of a waking: a word, and two more fields for its flags */
+	FORM_LOSS,
+	FORM_EVENT,
+	FORM_MARK,
+	FORM_STEP,
+	FORM_STEP_CAUSE,
+	FORM_PLACE,
+	FORM_KLOCK,
+};
+
+enum field {
+#define EVENT(id, UPPER, lower, text, words)
+#define FIELD(UPPER, lower, id, name, ctype, codec) FIELD_##UPPER##_##name,
+#define EVENT_END(UPPER, lower)
+#include "wire/event.def"
+	FIELDS,
+};
+
+/* kind 0: of every event that has such a field */
+static const struct {
+	const char *name;
+	unsigned kind;
+	enum form form;
+} special[] = {
+	{"kstack", 0, FORM_STACK},	  {"ustack", 0, FORM_STACK},
+	{"module", 0, FORM_MODULE},	  {"addr", 0, FORM_HEX},
+	{"offset", 0, FORM_HEX},	  {"pgoff", 0, FORM_HEX},
+	{"shared", 0, FORM_HEX},	  {"of", 0, FORM_HEX},
+	{"ctx", EV_WAKING, FORM_CONTEXT}, {"cause", EV_LOST, FORM_LOSS},
+	{"kind", EV_LOST, FORM_EVENT},	  {"what", EV_MARK, FORM_MARK},
+	{"step", EV_MARK, FORM_STEP},	  {"cause", EV_MARK, FORM_STEP_CAUSE},
+	{"kind", EV_PLACE, FORM_PLACE},	  {"what", EV_KLOCK, FORM_KLOCK},
+	{"what", EV_KLOCKED, FORM_KLOCK},
+};
+
+static enum form form_of(unsigned kind, const char *name, bool text)
+{
+	for (size_t i = 0; i < ARRAY_LEN(special); i++)
+		if ((!special[i].kind || special[i].kind == kind) && !strcmp(special[i].name, name))
+			return special[i].form;
+	return text ? FORM_TEXT : FORM_NUMBER;
+}
+
+struct lines {
+	const struct export_job *job;
+	struct tables tables;
+	enum form forms[FIELDS];
+	struct map stacks, modules; /* that have been written */
+	struct buf text;
+};
+
+static const char *word_of(enum form form, uint64_t v)
+{
+	static const char *const contexts[] = {"task", "softirq", "hardirq", "nmi", "unknown"};
+	static const char *const marks[] = {
+		[MARK_BEGIN] = "begin", [MARK_END] = "end", [MARK_STEP] = "step"};
+	static const char *const places[] = {"unknown",	  "module", "heap", "stack",
+					     "anonymous", "shared", "file"};
+	static const char *const klocks[] = {"any",   "mmap_lock", "runqueue",
+					     "inode", "global",	   "sighand"};
+
+#define IN(list) (v < ARRAY_LEN(list) && (list)[v] ? (list)[v] : "unknown")
+	switch (form) {
+	case FORM_CONTEXT:
+		return IN(contexts);
+	case FORM_LOSS:
+		return loss_name((uint32_t)v);
+	case FORM_EVENT:
+		return v && v < EV_KINDS ? model_event_name((unsigned)v) : NULL;
+	case FORM_MARK:
+		return IN(marks);
+	case FORM_STEP:
+		return v ? step_name((uint32_t)v) : NULL;
+	case FORM_STEP_CAUSE:
+		return v ? step_cause_name((uint32_t)v) : NULL;
+	case FORM_PLACE:
+		return IN(places);
+	case FORM_KLOCK:
+		return IN(klocks);
+	default:
+		return NULL;
+	}
+#undef IN
+}
+
+static void put_hex(struct json *j, const char *key, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, v);
+	json_str(j, key, text);
+}
+
+static void put_number(struct json *j, enum form form, const char *key, uint64_t v)
+{
+	switch (form) {
+	case FORM_NUMBER:
+		json_u64(j, key, v);
+		break;
+	case FORM_HEX:
+		put_hex(j, key, v);
+		break;
+	case FORM_STACK:
+	case FORM_MODULE:
+		if (v)
+			json_u64(j, key, v);
+		else
+			json_null(j, key);
+		break;
+	case FORM_CONTEXT:
+		json_str(j, key, word_of(form, v & WAKE_CTX));
+		json_bool(j, "release", v & WAKE_RELEASE);
+		json_bool(j, "throttled", v & WAKE_THROTTLED);
+		break;
+	default:
+		json_str(j, key, word_of(form, v));
+	}
+}
+
+static void put_text(struct json *j, enum form form, const char *key, const char *v)
+{
+	json_str(j, key, v ? v : "");
+}
+
+#define PUT(v)                                                                                     \
+	_Generic((v), const char *                                                                 \
+		 : put_text, uint64_t                                                              \
+		 : put_number, uint32_t                                                            \
+		 : put_number, uint8_t                                                             \
+		 : put_number)
+
+static void put_fields(struct json *j, const struct lines *l, const struct event *ev)
+{
+	switch (ev->kind) {
+#define EVENT(id, UPPER, lower, text, words) case id:
+#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+	PUT(ev->lower.name)(j, l->forms[FIELD_##UPPER##_##name], #name, ev->lower.name);
+#define EVENT_END(UPPER, lower) break;
+#include "wire/event.def"
+	}
+}
+
+static void begin_line(struct lines *l, struct json *j, const char *type)
+{
+	json_init_buf(j, &l->text);
+	j->tight = true;
+	json_obj(j, NULL);
+	json_str(j, "type", type);
+}
+
+static void end_line(struct lines *l, struct json *j)
+{
+	json_obj_end(j);
+	while (l->text.len && l->text.p[l->text.len - 1] == '\n')
+		l->text.len--;
+	buf_put_u8(&l->text, '\n');
+}
+
+static void flush(struct lines *l)
+{
+	if (l->text.len)
+		fwrite(l->text.p, 1, l->text.len, l->job->out);
+	buf_clear(&l->text);
+}
+
+static void put_frame(struct json *j, const struct names *names, const struct named_frame *f)
+{
+	const struct function *fn = names_function(names, f->function);
+
+	json_obj(j, NULL);
+	json_str(j, "function", fn->name);
+	json_str(j, "module", fn->module);
+	json_str(j, "file", fn->file);
+	json_u64(j, "line", f->line);
+	json_bool(j, "inlined", f->inlined);
+	json_bool(j, "kernel", fn->kernel);
+	json_obj_end(j);
+}
+
+static void need_stack(struct lines *l, uint64_t id)
+{
+	struct names *names = &l->job->model->names;
+	const struct named_frame *f;
+	struct json j;
+	bool fresh;
+	size_t n;
+
+	map_put(&l->stacks, id, &fresh);
+	if (!id || !fresh)
+		return;
+	n = names_stack(names, 0, (uint32_t)id, &f);
+	begin_line(l, &j, "stack");
+	json_u64(&j, "id", id);
+	json_arr(&j, "frames");
+	for (size_t i = 0; i < n; i++)
+		put_frame(&j, names, &f[i]);
+	json_arr_end(&j);
+	end_line(l, &j);
+}
+
+static void need_module(struct lines *l, uint64_t id)
+{
+	static const char *const kinds[] = {"unknown", "kernel", "file", "vdso", "anonymous"};
+	const struct module *m = reader_module(l->job->reader, (uint32_t)id);
+	char hex[2 * BUILD_ID_MAX + 1] = "";
+	struct json j;
+	bool fresh;
+
+	map_put(&l->modules, id, &fresh);
+	if (!id || !fresh)
+		return;
+	begin_line(l, &j, "module");
+	json_u64(&j, "id", id);
+	json_str(&j, "kind", kinds[m && m->kind < ARRAY_LEN(kinds) ? m->kind : 0]);
+	json_str(&j, "path", m ? m->path : NULL);
+	for (unsigned i = 0; m && i < m->build_id_len; i++)
+		snprintf(hex + 2 * (size_t)i, 3, "%02x", m->build_id[i]);
+	json_str(&j, "build_id", *hex ? hex : NULL);
+	end_line(l, &j);
+}
+
+static void need(struct lines *l, enum form form, uint64_t v)
+{
+	if (form == FORM_STACK)
+		need_stack(l, v);
+	else if (form == FORM_MODULE)
+		need_module(l, v);
+}
+
+/* What the event refers to, before it. */
+static void need_all(struct lines *l, const struct event *ev)
+{
+	switch (ev->kind) {
+#define EVENT(id, UPPER, lower, text, words) case id:
+#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+	need(l, l->forms[FIELD_##UPPER##_##name], (uint64_t)(uintptr_t)ev->lower.name);
+#define EVENT_END(UPPER, lower) break;
+#include "wire/event.def"
+	}
+}
+
+static bool is_of(const struct lines *l, uint32_t tid, uint64_t ts)
+{
+	const struct thread *th = tables_thread_at(&l->tables, tid, ts);
+
+	return th && export_wants(l->job, th);
+}
+
+/* Is it about a thread that was asked for? What is about none of them is about all. */
+static bool of_thread(const struct lines *l, const struct event *ev)
+{
+	if (!l->job->thread)
+		return true;
+	switch (ev->kind) {
+	case EV_SWITCH:
+		return is_of(l, ev->switch_.prev, ev->ts) || is_of(l, ev->switch_.next, ev->ts);
+	case EV_WAKING:
+		return is_of(l, ev->waking.wakee, ev->ts) || is_of(l, ev->waking.waker, ev->ts);
+	case EV_MAP:
+	case EV_LOST:
+	case EV_MARK:
+	case EV_PLACE:
+		return true;
+	case EV_FORK:
+		return is_of(l, ev->fork.tid, ev->ts);
+	default:
+		/* In all others the thread is the first field. */
+		return is_of(l, ev->sample.tid, ev->ts);
+	}
+}
+
+/* What says who is who is of all kinds, and from before the window too. */
+static bool wanted(const struct lines *l, const struct event *ev, bool inside)
+{
+	unsigned kinds = l->job->kinds;
+
+	switch (ev->kind) {
+	case EV_SAMPLE:
+		return inside && EXPORT_HAS(kinds, EXPORT_CPU);
+	case EV_SWITCH:
+	case EV_WAKING:
+	case EV_WAIT:
+		return inside && EXPORT_HAS(kinds, EXPORT_WAIT);
+	case EV_FUTEX:
+	case EV_KLOCK:
+	case EV_KLOCKED:
+		return inside && EXPORT_HAS(kinds, EXPORT_LOCK);
+	case EV_THREAD:
+	case EV_FORK:
+	case EV_EXEC:
+	case EV_RENAME:
+	case EV_MAP:
+	case EV_PLACE:
+		return ev->ts < l->job->model->timeline.to;
+	default:
+		return inside || !l->job->model->timeline.window_to;
+	}
+}
+
+static int on_event(void *arg, const struct event *ev, bool inside)
+{
+	struct lines *l = arg;
+	struct json j;
+
+	if (!wanted(l, ev, inside) || !of_thread(l, ev))
+		return 0;
+	need_all(l, ev);
+	begin_line(l, &j, model_event_name(ev->kind));
+	json_i64(&j, "ts", (int64_t)(ev->ts - l->job->model->timeline.begin));
+	if (ev->cpu == EVENT_ALL_CPUS)
+		json_null(&j, "cpu");
+	else
+		json_u64(&j, "cpu", ev->cpu);
+	put_fields(&j, l, ev);
+	end_line(l, &j);
+	if (l->text.len >= 1 << 16)
+		flush(l);
+	return ferror(l->job->out) ? -EIO : 0;
+}
+
+static void put_head(struct lines *l)
+{
+	const struct model *m = l->job->model;
+	struct json j;
+
+	begin_line(l, &j, "capture");
+	json_str(&j, "schema", SCHEMA);
+	json_str(&j, "host", m->facts.host);
+	json_str(&j, "kernel", m->facts.kernel);
+	json_str(&j, "engine", m->facts.engine);
+	json_arr(&j, "command");
+	for (size_t i = 0; i < m->facts.command.n; i++)
+		json_str(&j, NULL, m->facts.command.v[i]);
+	json_arr_end(&j);
+	json_u64(&j, "begin_unix_ns", model_unix_ns(m, m->timeline.begin));
+	json_u64(&j, "duration_ns", m->timeline.end - m->timeline.begin);
+	json_u64(&j, "cpus", m->facts.cpus);
+	json_u64(&j, "freq_hz", m->facts.freq_hz);
+	json_bool(&j, "complete", m->facts.complete);
+	end_line(l, &j);
+}
+
+static int run(const struct export_job *job)
+{
+	struct lines l = {.job = job};
+	const struct walk walk = {.event = on_event,
+				  .arg = &l,
+				  .progress = job->progress,
+				  .progress_arg = job->progress_arg};
+	int rc;
+
+#define EVENT(id, UPPER, lower, text, words)
+#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+	l.forms[FIELD_##UPPER##_##name] =                                                          \
+		form_of(EV_##UPPER, #name, _Generic((ctype){0}, const char * : true, default : false));
+#define EVENT_END(UPPER, lower)
+#include "wire/event.def"
+	tables_init(&l.tables, job->model, job->summary, reader_stacks(job->reader));
+	put_head(&l);
+	rc = model_walk(job->model, job->reader, &walk);
+	flush(&l);
+	tables_done(&l.tables);
+	map_done(&l.stacks);
+	map_done(&l.modules);
+	buf_done(&l.text);
+	return rc;
+}
+
+/* ---- the schema ---- */
+
+static void put_type(struct json *j, const char *key, const char *type, bool or_null,
+		     const char *words)
+{
+	json_obj(j, key);
+	if (or_null) {
+		json_arr(j, "type");
+		json_str(j, NULL, type);
+		json_str(j, NULL, "null");
+		json_arr_end(j);
+	} else {
+		json_str(j, "type", type);
+	}
+	if (!strcmp(type, "integer") && strcmp(key, "ts"))
+		json_i64(j, "minimum", 0);
+	if (words)
+		json_str(j, "description", words);
+	json_obj_end(j);
+}
+
+/* The words that a field may have, from the numbers that it may have. */
+static void put_words(struct json *j, const char *key, enum form form)
+{
+	const char *before[64];
+	size_t n = 0;
+
+	json_obj(j, key);
+	json_arr(j, "enum");
+	for (uint64_t v = 0; v < ARRAY_LEN(before); v++) {
+		const char *word = word_of(form, v);
+		bool known = false;
+
+		for (size_t i = 0; i < n; i++)
+			known |= before[i] == word ||
+				 (before[i] && word && !strcmp(before[i], word));
+		if (!known)
+			json_str(j, NULL, before[n++] = word);
+	}
+	json_arr_end(j);
+	json_obj_end(j);
+}
+
+static void put_field(struct json *j, enum form form, const char *key)
+{
+	switch (form) {
+	case FORM_NUMBER:
+		put_type(j, key, "integer", false, NULL);
+		break;
+	case FORM_TEXT:
+		put_type(j, key, "string", false, NULL);
+		break;
+	case FORM_HEX:
+		json_obj(j, key);
+		json_str(j, "type", "string");
+		json_str(j, "pattern", "^0x[0-9a-f]+$");
+		json_obj_end(j);
+		break;
+	case FORM_STACK:
+		put_type(j, key, "integer", true, "id of a line of type stack before this one");
+		break;
+	case FORM_MODULE:
+		put_type(j, key, "integer", true, "id of a line of type module before this one");
+		break;
+	case FORM_CONTEXT:
+		put_words(j, key, form);
+		put_type(j, "release", "boolean", false,
+			 "the waker was in a call on the futex that the wakee slept on");
+		put_type(j, "throttled", "boolean", false,
+			 "the wakee's cgroup has used up its CPU time");
+		break;
+	default:
+		put_words(j, key, form);
+	}
+}
+
+/* A kind of line: all of its fields are always there, and no others. */
+static void begin_type(struct json *j, const char *type, const char *words)
+{
+	json_obj(j, NULL);
+	json_str(j, "title", type);
+	json_str(j, "description", words);
+	json_str(j, "type", "object");
+	json_bool(j, "additionalProperties", false);
+	json_obj(j, "properties");
+	json_obj(j, "type");
+	json_str(j, "const", type);
+	json_obj_end(j);
+}
+
+static void required(struct json *j, const char *const *names)
+{
+	for (; *names; names++)
+		json_str(j, NULL, *names);
+}
+
+#define END_TYPE(j, ...)                                                                           \
+	do {                                                                                       \
+		json_obj_end(j);                                                                   \
+		json_arr(j, "required");                                                           \
+		required(j, (const char *const[]){"type", __VA_ARGS__, NULL});                     \
+		json_arr_end(j);                                                                   \
+		json_obj_end(j);                                                                   \
+	} while (0)
+
+static void put_capture_type(struct json *j)
+{
+	begin_type(j, "capture", "the first line");
+	json_obj(j, "schema");
+	json_str(j, "const", SCHEMA);
+	json_obj_end(j);
+	put_type(j, "host", "string", false, NULL);
+	put_type(j, "kernel", "string", false, NULL);
+	put_type(j, "engine", "string", false, "what recorded: bpf, perf, ctimer");
+	put_type(j, "command", "array", false, "that was started, word by word");
+	put_type(j, "begin_unix_ns", "integer", false, "the wall clock at time 0, ns since 1970");
+	put_type(j, "duration_ns", "integer", false, NULL);
+	put_type(j, "cpus", "integer", false, NULL);
+	put_type(j, "freq_hz", "integer", false, "a sample stands for 1 / freq_hz seconds");
+	put_type(j, "complete", "boolean", false, "ended properly, and nothing is damaged");
+	END_TYPE(j, "schema", "host", "kernel", "engine", "command", "begin_unix_ns", "duration_ns",
+		 "cpus", "freq_hz", "complete");
+}
+
+static void put_table_types(struct json *j)
+{
+	begin_type(j, "module", "a program, a library, the kernel");
+	put_type(j, "id", "integer", false, NULL);
+	put_type(j, "kind", "string", false, NULL);
+	put_type(j, "path", "string", true, NULL);
+	put_type(j, "build_id", "string", true, "in hex");
+	END_TYPE(j, "id", "kind", "path", "build_id");
+	begin_type(j, "stack", "functions, the innermost first");
+	put_type(j, "id", "integer", false, NULL);
+	json_obj(j, "frames");
+	json_str(j, "type", "array");
+	json_obj(j, "items");
+	json_str(j, "type", "object");
+	json_bool(j, "additionalProperties", false);
+	json_obj(j, "properties");
+	put_type(j, "function", "string", false, NULL);
+	put_type(j, "module", "string", false, NULL);
+	put_type(j, "file", "string", true, NULL);
+	put_type(j, "line", "integer", false, "0: not known");
+	put_type(j, "inlined", "boolean", false, "into the next frame");
+	put_type(j, "kernel", "boolean", false, NULL);
+	json_obj_end(j);
+	json_arr(j, "required");
+	required(j, (const char *const[]){"function", "module", "file", "line", "inlined", "kernel",
+					  NULL});
+	json_arr_end(j);
+	json_obj_end(j);
+	json_obj_end(j);
+	END_TYPE(j, "id", "frames");
+}
+
+/* The same once more, for the names alone. */
+static void put_event_end(struct json *j, unsigned kind)
+{
+	json_obj_end(j);
+	json_arr(j, "required");
+	required(j, (const char *const[]){"type", "ts", "cpu", NULL});
+	switch (kind) {
+#define EVENT(id, UPPER, lower, text, words) case id:
+#define FIELD(UPPER, lower, id, name, ctype, codec) json_str(j, NULL, #name);
+#define EVENT_END(UPPER, lower) break;
+#include "wire/event.def"
+	}
+	if (kind == EV_WAKING)
+		required(j, (const char *const[]){"release", "throttled", NULL});
+	json_arr_end(j);
+	json_obj_end(j);
+}
+
+static void put_event_types(struct json *j)
+{
+#define EVENT(id, UPPER, lower, text, words)                                                       \
+	begin_type(j, text, words);                                                                \
+	put_type(j, "ts", "integer", false, "ns since the recording's begin");                     \
+	put_type(j, "cpu", "integer", true, "null: all");
+#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+	put_field(j,                                                                               \
+		  form_of(EV_##UPPER, #name,                                                       \
+			  _Generic((ctype){0}, const char * : true, default : false)),             \
+		  #name);
+#define EVENT_END(UPPER, lower) put_event_end(j, EV_##UPPER);
+#include "wire/event.def"
+}
+
+static void schema(FILE *out)
+{
+	struct json j;
+
+	json_init(&j, out);
+	json_obj(&j, NULL);
+	json_str(&j, "$schema", "http://json-schema.org/draft-07/schema#");
+	json_str(&j, "$id", SCHEMA);
+	json_str(&j, "title", "A line of thaw export -f jsonl");
+	json_arr(&j, "oneOf");
+	put_capture_type(&j);
+	put_table_types(&j);
+	put_event_types(&j);
+	json_arr_end(&j);
+	json_obj_end(&j);
+}
+
+const struct exporter export_jsonl = {
+	.name = "jsonl",
+	.words = "every event as a line of JSON; --schema prints what is in them",
+	.suffix = ".jsonl",
+	.kinds = EXPORT_ALL,
+	.run = run,
+	.schema = schema,
+};

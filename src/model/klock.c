@@ -76,6 +76,7 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 {
 	const struct ev_klocked *e = &ev->klocked;
 	struct thread *th = timeline_thread(&m->timeline, e->tid);
+	const struct thread *by;
 	struct lock_row *r;
 	struct lock *lock;
 	uint32_t index;
@@ -90,10 +91,13 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 		chain_seen(m, index, ts, SEEN_TAKEN, th);
 	if (e->took_ns < m->locks.min_wait || ts < m->timeline.from || ts >= m->timeline.to)
 		return;
-	r = locks_row(&m->locks, index, e->flags & KLOCK_IN_INTERRUPT ? NULL : th);
+	by = e->flags & KLOCK_IN_INTERRUPT ? NULL : th;
+	r = locks_row(&m->locks, index, by);
 	r->total += e->took_ns;
 	r->failed += e->failed != 0;
 	if (!r->kstack)
 		r->kstack = e->kstack;
 	lock_row_add(r, e->took_ns, ts - (e->took_ns < ts ? e->took_ns : ts));
+	if (m->klocked_sink)
+		m->klocked_sink(m->sink_arg, index, by, ts, e->took_ns);
 }

@@ -195,8 +195,7 @@ static void add_holders(struct sums *t)
 	vec_done(&best);
 }
 
-/* A kernel that keeps no record of contention: what wait stacks show of it. */
-static enum lock_kind kind_on_stack(struct model *m, uint32_t kstack)
+enum lock_kind lock_kind_on_stack(struct model *m, uint32_t kstack)
 {
 	const struct named_frame *f;
 	size_t n = names_probed_stack(&m->names, kstack, 0, &f);
@@ -221,7 +220,7 @@ static void infer(struct sums *t, const struct wait_row *r)
 {
 	struct summary *s = t->s;
 	const char *by = lock_wanted_by(s->model, r->kstack);
-	enum lock_kind kind = kind_on_stack(s->model, r->kstack);
+	enum lock_kind kind = lock_kind_on_stack(s->model, r->kstack);
 	struct lock_waiter *w;
 	struct lock_sum *sum;
 	struct buf name = {0};

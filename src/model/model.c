@@ -112,6 +112,7 @@ struct model *model_new(const struct model_opts *opts)
 		m->sink = opts->sink;
 		m->sample_sink = opts->sample_sink;
 		m->seen_sink = opts->seen_sink;
+		m->klocked_sink = opts->klocked_sink;
 		m->sink_arg = opts->sink_arg;
 	}
 	return m;

@@ -28,16 +28,21 @@ typedef void (*sample_fn)(void *arg, const struct thread *th, uint64_t ts, uint3
 /* The lock by its index at that time: it may turn out to be the same as another (locks_index()). */
 typedef void (*seen_fn)(void *arg, const struct seen *seen);
 typedef void (*event_fn)(void *arg, const struct event *ev);
+/* A lock of the kernel was got: by its index, by whom (NULL: an interrupt), when and how long it
+ * took. What the sums of locks count of such locks, with the open ones among the intervals. */
+typedef void (*klocked_fn)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts,
+			   uint64_t ns);
 
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
 	const struct frame_source *frames;
-	uint64_t min_lock_wait;	    /* shorter ones do not count in the sums of locks */
-	uint64_t sample_ns;	    /* not 0: no switches were recorded; see timeline.h */
-	interval_fn sink;	    /* sees every interval, when it is closed */
-	sample_fn sample_sink;	    /* every sample */
-	seen_fn seen_sink;	    /* every sign of who holds a lock */
-	event_fn event_sink;	    /* every event, before it goes in */
+	uint64_t min_lock_wait; /* shorter ones do not count in the sums of locks */
+	uint64_t sample_ns;	/* not 0: no switches were recorded; see timeline.h */
+	interval_fn sink;	/* sees every interval, when it is closed */
+	sample_fn sample_sink;	/* every sample */
+	seen_fn seen_sink;	/* every sign of who holds a lock */
+	event_fn event_sink;	/* every event, before it goes in */
+	klocked_fn klocked_sink;
 	bool scan_first;	    /* time was lost: load.c need not find out */
 	bool times_only;	    /* threads and their time: no rows, reasons, locks */
 	void (*restart)(void *arg); /* all of that begins anew: see load.c */
@@ -120,6 +125,7 @@ struct model {
 	interval_fn sink;
 	sample_fn sample_sink;
 	seen_fn seen_sink;
+	klocked_fn klocked_sink;
 	void *sink_arg;
 	uint64_t events, samples, switches, wakings;
 };

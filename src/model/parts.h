@@ -21,6 +21,9 @@ size_t summary_lock(const struct summary *s, uint32_t lock);
 /* Its holders are known, as far as they can be. */
 bool lock_has_holders(const struct lock *l);
 
+/* A kernel that keeps no record of contention: what a wait's stack shows of the lock. */
+enum lock_kind lock_kind_on_stack(struct model *m, uint32_t kstack);
+
 /* lock_name.c: what a lock is called; *ret_named as in lock_sum. To be freed. */
 char *lock_name(struct model *m, const struct lock *l, bool *ret_named);
 /* The function that wanted a lock of the kernel: "pipe_write"; NULL. */

@@ -63,6 +63,15 @@ static void on_seen(void *arg, const struct seen *seen)
 	k->rc = k->w->seen(k->w->arg, &with);
 }
 
+static void on_klocked(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns)
+{
+	struct walking *k = arg;
+
+	if (!k->rc && k->w->klocked)
+		k->rc = k->w->klocked(k->w->arg, locks_index(&k->m->locks, lock + 1),
+				      same_thread(k, th), ts, ns);
+}
+
 int model_walk(struct model *m, struct reader *r, const struct walk *w)
 {
 	struct walking k = {.m = m, .w = w};
@@ -74,6 +83,7 @@ int model_walk(struct model *m, struct reader *r, const struct walk *w)
 		.sink = on_interval,
 		.sample_sink = on_sample,
 		.seen_sink = on_seen,
+		.klocked_sink = on_klocked,
 		.sink_arg = &k,
 		.scan_first = m->scanned,
 	};

@@ -24,6 +24,8 @@ struct walk {
 	int (*sample)(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row);
 	/* A sign of who holds a lock. */
 	int (*seen)(void *arg, const struct seen *seen);
+	/* A lock of the kernel was got: as klocked_fn in model.h. */
+	int (*klocked)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns);
 	void *arg;
 	/* Now and then: how much is done, 0 to 1. */
 	void (*progress)(void *arg, double done);

@@ -53,6 +53,7 @@ static const struct workload_case cases[] = {
 	 {{{"threads", "3"}, {"seconds", "2"}, {"cpu", "-1"}}},
 	 "spinners that share one CPU (-1: the last)"},
 	{"shares", case_shares, {{{"seconds", "2"}}}, "CPU time in share_1 ... share_4"},
+	{"stages", case_stages, {{{"rounds", "500"}}}, "counted work in stage_a, stage_b, stage_c"},
 	{"exits", case_exits, {{{"ms", "50"}}}, "a process that is gone after that time"},
 };
 

@@ -23,6 +23,7 @@ void case_mixed(const struct args *a);
 void case_waker(const struct args *a);
 void case_preempt(const struct args *a);
 void case_shares(const struct args *a);
+void case_stages(const struct args *a);
 void case_exits(const struct args *a);
 
 /* A call chain whose every frame must be found. */

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/* thaw diff: two captures, or two ranges of one, against each other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "cmd/load.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "diff/diff.h"
+#include "diff/folded.h"
+
+struct diff_args {
+	bool json, all;
+	uint64_t top;
+	const char *before, *after, *thread, *per, *alpha, *noise, *format, *kind, *output;
+};
+
+#define AT(member) offsetof(struct diff_args, member)
+
+static const struct option_row rows[] = {
+	{0, "before", OPTION_STR, AT(before), "FROM,TO", "only this time of the first: 0s,5s", 0, 0,
+	 0},
+	{0, "after", OPTION_STR, AT(after), "FROM,TO", "only this time of the second", 0, 0, 0},
+	{0, "per", OPTION_STR, AT(per), "WHAT", "compare by: pace, wall, cpu, none (see below)", 0,
+	 0, 0},
+	{0, "alpha", OPTION_STR, AT(alpha), "SHARE", "chance of any false difference (1%)", 0, 0,
+	 0},
+	{0, "noise", OPTION_STR, AT(noise), "SHARE", "noise between two runs (0.5%)", 0, 0, 0},
+	{0, "thread", OPTION_STR, AT(thread), "NAME|TID", "only this thread, or those so named", 0,
+	 0, 0},
+	{0, "all", OPTION_FLAG, AT(all), NULL, "show what chance explains, too", 0, 0, 0},
+	{0, "top", OPTION_U64, AT(top), "N", "rows a table (10)", 1, 1000000, 0},
+	{0, "json", OPTION_FLAG, AT(json), NULL, "everything, as JSON", 0, 0, 0},
+	{'f', "format", OPTION_STR, AT(format), "FORMAT",
+	 "collapsed: stacks with both sides' counts", 0, 0, 0},
+	{0, "kind", OPTION_STR, AT(kind), "KIND", "of these: cpu, wait or lock (cpu)", 0, 0, 0},
+	{'o', "output", OPTION_STR, AT(output), "FILE", "where to write (standard output)", 0, 0,
+	 0},
+	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
+};
+
+static void more(void)
+{
+	fputs("\ncompare by:\n"
+	      "  pace                  times as they are, but all functions at one pace of the\n"
+	      "                        machine; for runs of a command with the same arguments\n"
+	      "  wall                  times for each second of the recording; for all others\n"
+	      "  cpu                   times for each second on a CPU\n"
+	      "  none                  times as they are\n"
+	      "\nthaw-diff(1) says how differences are told from chance.\n",
+	      stdout);
+}
+
+static const char *per_word(size_t i)
+{
+	return diff_per_name(DIFF_PER_AUTO + 1 + (unsigned)i);
+}
+
+static const char *format_word(size_t i)
+{
+	return i ? NULL : "collapsed";
+}
+
+static const struct cmd_words words[] = {
+	{"per", per_word},
+	{"format", format_word},
+	{"kind", export_kind_word},
+	{NULL, NULL},
+};
+
+const struct cmd_form cmd_diff_form = {
+	.usage = "usage: thaw diff [options] BEFORE AFTER\n"
+		 "       thaw diff [options] FILE --before FROM,TO --after FROM,TO\n\n"
+		 "Says which functions, waits and locks take more or less time in the second\n"
+		 "capture, or range of time, and whether chance explains it.\n\n",
+	.rows = rows,
+	.more = more,
+	.operands = {OPERAND_CAPTURE, OPERAND_CAPTURE},
+	.schema = DIFF_SCHEMA,
+	.words = words,
+};
+
+/* One of the two. */
+struct part {
+	const char *path;
+	struct cmd_choice choice;
+	struct cmd_capture capture;
+	struct diff_side side;
+};
+
+static int parse_share(const char *option, const char *word, double *ret)
+{
+	char *end;
+	double v = word ? strtod(word, &end) : *ret;
+
+	if (!word)
+		return 0;
+	if (end == word || (*end && strcmp(end, "%")) || !(v >= 0))
+		return err_set(-EINVAL, "--%s: '%s' is no share; say 1%% or 0.01", option, word);
+	v = *end ? v / 100 : v;
+	if (v > 0.5 || (v < 1e-9 && v > 0))
+		return err_set(-EINVAL, "--%s: %s is not between 0 and 50%%", option, word);
+	*ret = v;
+	return 0;
+}
+
+static int parse_time(const char *option, const char *from, size_t n, uint64_t *ret)
+{
+	char word[32];
+	int rc;
+
+	if (!n)
+		return 0;
+	if (n >= sizeof(word))
+		return err_set(-EINVAL, "--%s: '%s' is no time", option, from);
+	memcpy(word, from, n);
+	word[n] = '\0';
+	rc = units_parse_duration(word, NSEC_PER_SEC, ret);
+	return rc ? err_add(rc, "--%s", option) : 0;
+}
+
+static int parse_range(const char *option, const char *word, struct cmd_choice *ret)
+{
+	const char *comma = word ? strchr(word, ',') : NULL;
+	int rc;
+
+	if (!word)
+		return 0;
+	if (!comma)
+		return err_set(-EINVAL, "--%s: '%s' is no range; say FROM,TO: 2s,5s", option, word);
+	rc = parse_time(option, word, (size_t)(comma - word), &ret->from);
+	rc = rc ? rc : parse_time(option, comma + 1, strlen(comma + 1), &ret->to);
+	if (!rc && ret->to && ret->to <= ret->from)
+		return err_set(-EINVAL, "--%s: the range %s ends before it begins", option, word);
+	return rc;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return !strcmp(a, b) ||
+	       (!stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
+}
+
+static bool overlap(const struct cmd_choice *a, const struct cmd_choice *b)
+{
+	return (!a->to || b->from < a->to) && (!b->to || a->from < b->to);
+}
+
+static int check_parts(const struct part *a, const struct part *b)
+{
+	if (!same_file(a->path, b->path) || !overlap(&a->choice, &b->choice))
+		return 0;
+	if (!a->choice.from && !a->choice.to && !b->choice.from && !b->choice.to)
+		return err_set(-EINVAL,
+			       "both sides are %s; two ranges of it are compared with --before and "
+			       "--after",
+			       a->path);
+	return err_set(-EINVAL, "--before and --after overlap: part of %s would be on both sides",
+		       a->path);
+}
+
+static int parse_paths(int argc, char **argv, int first, struct part *a, struct part *b,
+		       const struct diff_args *args)
+{
+	if (argc - first > 2)
+		return err_set(-EINVAL, "two captures, not %d", argc - first);
+	if (argc - first == 2) {
+		a->path = argv[first];
+		b->path = argv[first + 1];
+		return 0;
+	}
+	if (!args->before || !args->after)
+		return err_set(-EINVAL, "name two captures, or one with --before and --after");
+	a->path = b->path = first < argc ? argv[first] : CMD_CAPTURE;
+	return 0;
+}
+
+static int check_format(const struct diff_args *args, enum export_kind *ret_kind)
+{
+	*ret_kind = EXPORT_CPU;
+	if (args->format && strcmp(args->format, "collapsed"))
+		return err_set(-EINVAL, "there is no format '%s'; choose collapsed", args->format);
+	if (args->format && args->json)
+		return err_set(-EINVAL, "--json or -f, not both");
+	if (args->kind && !args->format)
+		return err_set(-EINVAL, "--kind belongs to -f collapsed");
+	return args->kind ? export_kind_parse(args->kind, ret_kind) : 0;
+}
+
+/* In the half of the bar from `from` on. */
+static int load(struct part *p, struct progress *bar, double from)
+{
+	int rc;
+
+	progress_stage(bar, from, from + 0.25);
+	rc = cmd_load_stage(p->path, &p->choice, &(struct summary_opts){0}, bar, &p->capture);
+	if (rc)
+		return rc;
+	p->side.path = p->path;
+	p->side.thread = p->choice.thread;
+	progress_stage(bar, from + 0.25, from + 0.5);
+	rc = diff_side_take(&p->side, p->capture.summary, p->capture.reader, progress_show, bar);
+	if (rc)
+		cmd_unload(&p->capture);
+	return rc;
+}
+
+static void unload(struct part *p)
+{
+	diff_side_done(&p->side);
+	cmd_unload(&p->capture);
+}
+
+/* A list of nothing would say that there was nothing. */
+static int check_seen(const struct diff *d, enum export_kind kind)
+{
+	if (kind == EXPORT_CPU ? d->functions : kind == EXPORT_WAIT ? d->waits : d->locks)
+		return 0;
+	return err_set(-ENODATA, "%s",
+		       d->notes.n ? d->notes.v[0] : "what is asked for was not recorded");
+}
+
+static int write_out(const struct diff *d, const struct diff_args *args, enum export_kind kind)
+{
+	struct diff_view view = {
+		.top = args->top, .all = args->all, .colour = !args->output && output_colour()};
+	struct output o;
+	int rc = args->format ? check_seen(d, kind) : 0;
+
+	rc = rc ? rc : output_create(args->output, &o);
+	if (rc)
+		return rc;
+	if (args->format)
+		diff_folded(d, kind, o.out);
+	else if (args->json)
+		diff_json(d, &view, o.out);
+	else
+		diff_text(d, &view, o.out);
+	return output_finish(&o, 0);
+}
+
+static int run(struct part *a, struct part *b, const struct diff_args *args,
+	       const struct diff_opts *opts, enum export_kind kind)
+{
+	struct progress bar;
+	struct diff *d;
+	int rc;
+
+	progress_begin(&bar, "diff");
+	rc = load(a, &bar, 0);
+	if (rc) {
+		progress_end(&bar);
+		return rc;
+	}
+	rc = load(b, &bar, 0.5);
+	progress_end(&bar);
+	if (!rc) {
+		d = diff_new(&a->side, &b->side, opts);
+		rc = write_out(d, args, kind);
+		diff_free(d);
+		unload(b);
+	}
+	unload(a);
+	return rc;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct diff_opts opts = {.alpha = 0.01, .noise = 0.005};
+	struct part a = {0}, b = {0};
+	struct diff_args args = {0};
+	enum export_kind kind = EXPORT_CPU;
+	int first, rc = options_parse(rows, argc, argv, OPTIONS_PERMUTE, &args, &first);
+
+	if (rc > 0) {
+		cmd_show_help(&cmd_diff_form);
+		return 0;
+	}
+	rc = rc ? rc : parse_paths(argc, argv, first, &a, &b, &args);
+	rc = rc ? rc : parse_range("before", args.before, &a.choice);
+	rc = rc ? rc : parse_range("after", args.after, &b.choice);
+	rc = rc ? rc : parse_share("alpha", args.alpha, &opts.alpha);
+	if (!rc && opts.alpha <= 0)
+		rc = err_set(-EINVAL, "--alpha: at 0 nothing would ever differ; say 1%% or 0.01");
+	rc = rc ? rc : parse_share("noise", args.noise, &opts.noise);
+	if (!rc && args.per)
+		rc = diff_per_parse(args.per, &opts.per);
+	rc = rc ? rc : check_format(&args, &kind);
+	rc = rc ? rc : check_parts(&a, &b);
+	if (rc)
+		return cmd_usage_error(argv[0]);
+	a.choice.thread = b.choice.thread = args.thread;
+	output_begin();
+	return run(&a, &b, &args, &opts, kind) ? cmd_fail(argv[0]) : 0;
+}

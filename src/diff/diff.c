@@ -296,6 +296,8 @@ static int by_change(const void *pa, const void *pb)
 	int c = (int)a->kind - (int)b->kind;
 
 	if (!c)
+		c = ia->idle - ib->idle;
+	if (!c)
 		c = (ca < cb) - (ca > cb);
 	if (!c)
 		c = strcmp(ia->name, ib->name);

@@ -105,7 +105,7 @@ struct diff {
 	const struct diff_side *a, *b;
 	struct diff_opts opts;	      /* per is never AUTO */
 	bool functions, waits, locks; /* that both sides have */
-	VEC(struct diff_row) rows;    /* by kind, then the largest change first */
+	VEC(struct diff_row) rows;    /* by kind, waits for work last, the largest change first */
 	size_t tested, small, differ;
 	VEC(char *) notes; /* what a reader should know before believing any of it */
 	struct diff_pace pace;

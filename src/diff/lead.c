@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "diff/view.h"
+#include "export/export.h"
 #include "view/words.h"
 
 enum { TEXT = 128 };
@@ -45,21 +46,21 @@ static void put_values(const struct diff *d, const struct diff_row *r, struct bu
 	diff_value(one, sizeof(one), d, r->r.after);
 	diff_value(other, sizeof(other), d, r->r.before);
 	if (!(r->r.before > 0))
-		buf_printf(b, "%s, and before none", one);
+		buf_printf(b, "%s instead of none", one);
 	else if (!(r->r.after > 0))
-		buf_printf(b, "none any more, and before %s", other);
+		buf_printf(b, "none instead of %s", other);
 	else
 		buf_printf(b, "%s instead of %s", one, other);
 }
 
-/* "5.1% more", "20% less", "much more" */
+/* "5.1% more", "20% less", "12 times as much"; "more", if there was none */
 static void put_change(const struct diff_row *r, struct buf *b)
 {
 	bool more = r->r.after > r->r.before;
 	double part = r->r.before > 0 ? fabs(r->r.after / r->r.before - 1) : 0;
 
-	if (!(r->r.before > 0) || !(r->r.after > 0))
-		buf_printf(b, "%s", more ? "more" : "less");
+	if (!(r->r.before > 0))
+		buf_printf(b, "more");
 	else if (part >= 9.995)
 		buf_printf(b, "%.0f times as much", part + 1);
 	else
@@ -113,7 +114,8 @@ static bool is_better(const struct diff_row *r, const struct diff_row *best)
 	if (!best || weak != best_weak)
 		return !best || best_weak;
 	/* A lock says more than the wait for it. */
-	if (r->kind == DIFF_LOCK && best->kind == DIFF_WAIT)
+	if (r->kind == DIFF_LOCK && best->kind == DIFF_WAIT &&
+	    export_is_lock(diff_item_of(best)->reason))
 		change *= 2;
 	return change > fabs(best->r.after - best->r.before);
 }
@@ -181,8 +183,8 @@ void diff_lead(const struct diff *d, struct buf *b)
 			others[d->rows.v[i].kind]++;
 	n = others[DIFF_SELF] + others[DIFF_WAIT] + others[DIFF_LOCK];
 	if (others[DIFF_TOTAL] && first->kind == DIFF_SELF)
-		buf_printf(b, " %zu more function%s only with what %s.", others[DIFF_TOTAL],
-			   others[DIFF_TOTAL] > 1 ? "s do" : " does",
+		buf_printf(b, " %zu more function%s only by what %s.", others[DIFF_TOTAL],
+			   others[DIFF_TOTAL] > 1 ? "s differ" : " differs",
 			   others[DIFF_TOTAL] > 1 ? "they call" : "it calls");
 	if (n)
 		buf_printf(b, " Of %zu other %s, %zu differ%s at %g%%.", d->tested - 1, tested(d),

@@ -279,16 +279,17 @@ static void count_samples(struct taking *t)
 
 /*
  * The clock of samples may skip, for thaw or for a hypervisor; how long threads ran is known
- * better. All samples together stand for all of that, if they were taken wherever threads ran.
+ * better. All samples together stand for all of that, if they were taken wherever threads ran: one
+ * that would stand for twice its time, or for half of it, shows that they were not.
  */
 static void set_period(struct diff_side *s)
 {
 	const struct facts *f = &s->s->model->facts;
+	double nominal = f->freq_hz ? (double)NSEC_PER_SEC / (double)f->freq_hz : 0;
+	double real = s->s->samples ? s->cpu_sum / (double)s->s->samples : 0;
+	bool all = !(f->unseen & (UNSEEN_SWITCHES | UNSEEN_KERNEL_MODE));
 
-	s->period = f->freq_hz ? (double)NSEC_PER_SEC / (double)f->freq_hz : 0;
-	if (s->period > 0 && s->s->samples && s->cpu_sum > 0 &&
-	    !(f->unseen & (UNSEEN_SWITCHES | UNSEEN_KERNEL_MODE)))
-		s->period = s->cpu_sum / (double)s->s->samples;
+	s->period = all && real > nominal / 2 && real < nominal * 2 ? real : nominal;
 }
 
 static uint64_t *table(size_t rows, size_t blocks)

@@ -172,7 +172,8 @@ static void method(const struct diff *d, const struct diff_view *v, FILE *out)
 		   per[d->opts.per], d->opts.alpha * 100, d->a->blocks, d->b->blocks,
 		   d->opts.noise * 100, d->tested, d->opts.alpha * 100);
 	if (d->small)
-		buf_printf(&b, " %zu have too little time for that.", d->small);
+		buf_printf(&b, " %zu more %s too little time for that.", d->small,
+			   d->small > 1 ? "have" : "has");
 	if (v->all)
 		buf_printf(&b, " Chance explains the rows with ~.");
 	else if (d->tested > d->differ)

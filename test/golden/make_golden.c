@@ -10,6 +10,8 @@
  *   locks    five seconds of another server: four workers behind a mutex that a checkpointer keeps
  *            while it syncs, an rwsem of the kernel, a condition variable
  *   deadlock two threads, each with a lock that the other one wants
+ *   before, after  a hundred rounds of one program; afterwards a function takes 30% more, the disk
+ *            half as much again, and a lock is held for half as long
  *   empty    a recording of nothing
  *   switches N  a long one, to see how fast it is read
  */
@@ -447,14 +449,74 @@ static void deadlock(struct maker *m)
 	PUT(2000, 0, EV_MARK, .mark = {MARK_END});
 }
 
-static void facts(struct maker *m, bool guarded)
+/* ms of a round. What is not asleep runs, and is sampled each 2 ms. */
+struct round {
+	double length, compress, locked, walk, disk;
+};
+
+static const struct round rounds[] = {{100, 60, 20, 20, 30}, {115, 78, 10, 20, 45}};
+
+static void samples(struct maker *m, double from, double to, unsigned cpu, uint32_t tid,
+		    uint32_t ustack)
+{
+	for (double t = from + 1; t < to; t += 2)
+		PUT(t, cpu, EV_SAMPLE, .sample = {tid, 0, ustack});
+}
+
+/* CPU 0 is the worker's, 1 the checkpointer's, which waits for the disk 10 ms into each round. */
+static void round_at(struct maker *m, double t, const struct round *r)
+{
+	double locked = t + r->compress, walk = locked + r->locked, rest = walk + r->walk;
+	double synced = t + 10 + r->disk;
+
+	samples(m, t, locked, 0, LW0, m->compute);
+	mutex(m, locked, 0, LW0, COMMIT_LOCK, CHECKPOINTER);
+	wake(m, walk, 0, LW0, CHECKPOINTER, true);
+	PUT(walk + 0.02, 0, EV_WAIT, .wait = {LW0, m->lock_kernel, m->lock_user});
+	samples(m, walk, rest, 0, LW0, m->recurse);
+	if (rest < t + r->length) {
+		SWITCH(rest, 0, LW0, 0, STATE_INTERRUPTIBLE);
+		waking(m, t + r->length - 0.02, 0, LW0, 0, WAKE_SOFTIRQ, 0, 0);
+		SWITCH(t + r->length - 0.01, 0, 0, LW0, 0);
+		PUT(t + r->length - 0.005, 0, EV_WAIT, .wait = {LW0, m->poll_kernel, m->poll_user});
+	}
+	samples(m, t, t + 10, 1, CHECKPOINTER, m->unlock_user);
+	SWITCH(t + 10, 1, CHECKPOINTER, 0, STATE_UNINTERRUPTIBLE | STATE_IOWAIT);
+	waking(m, synced, 0, CHECKPOINTER, 0, WAKE_HARDIRQ, 0, 0);
+	SWITCH(synced + 0.01, 1, 0, CHECKPOINTER, 0);
+	PUT(synced + 0.02, 1, EV_WAIT, .wait = {CHECKPOINTER, m->sync_kernel, m->sync_user});
+	samples(m, synced, t + r->length, 1, CHECKPOINTER, m->unlock_user);
+}
+
+static void rounds_story(struct maker *m, const struct round *r)
+{
+	double end = 100 * r->length;
+
+	PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
+	THREAD(LW0, LW0, 0, 0, "worker-0");
+	THREAD(CHECKPOINTER, LW0, 0, 0, "checkpointer");
+	symbol(m, m->app, COMMIT_LOCK, "commit_lock");
+	PUT(0, 0, EV_PLACE,
+	    .place = {LW0, APP_AT + COMMIT_LOCK, PLACE_MODULE, m->app, COMMIT_LOCK, 0});
+	SWITCH(0, 0, 0, LW0, 0);
+	SWITCH(0, 1, 0, CHECKPOINTER, 0);
+	for (int i = 0; i < 100; i++)
+		round_at(m, i * r->length, r);
+	PUT(end, 0, EV_EXIT, .exit = {LW0, 0});
+	PUT(end, 1, EV_EXIT, .exit = {CHECKPOINTER, 0});
+	SWITCH(end, 0, LW0, 0, STATE_GONE);
+	SWITCH(end, 1, CHECKPOINTER, 0, STATE_GONE);
+	PUT(end, 0, EV_MARK, .mark = {MARK_END});
+}
+
+static void facts(struct maker *m, bool guarded, const char *freq_hz)
 {
 	writer_meta(m->w, "host", "golden");
 	writer_meta(m->w, "kernel", "6.1.0-test");
 	writer_meta(m->w, "engine", "bpf");
 	writer_meta(m->w, "scope", "system");
 	writer_meta(m->w, "cpus", "3");
-	writer_meta(m->w, "freq_hz", "20");
+	writer_meta(m->w, "freq_hz", freq_hz);
 	writer_meta(m->w, "kernel_locks", "yes");
 	writer_meta(m->w, "command", "./app");
 	writer_meta(m->w, "command", "--port=80");
@@ -474,11 +536,12 @@ static int make(const char *kind, const char *path, unsigned long n)
 	bool torn = !strcmp(kind, "torn"), empty = !strcmp(kind, "empty");
 	bool stepped = !strcmp(kind, "stepped");
 	bool locks = !strcmp(kind, "locks"), stuck = !strcmp(kind, "deadlock");
+	bool after = !strcmp(kind, "after"), pair = after || !strcmp(kind, "before");
 	int rc = writer_open(path, &opts, &m->w);
 
 	if (rc)
 		return rc;
-	facts(m, !strcmp(kind, "lost"));
+	facts(m, !strcmp(kind, "lost"), pair ? "500" : "20");
 	make_stacks(m);
 	if (n) {
 		long_one(m, n);
@@ -486,6 +549,8 @@ static int make(const char *kind, const char *path, unsigned long n)
 		locks_story(m);
 	} else if (stuck) {
 		deadlock(m);
+	} else if (pair) {
+		rounds_story(m, &rounds[after]);
 	} else if (!empty) {
 		threads(m);
 		for (int s = 0; s < 10; s++)
@@ -493,7 +558,7 @@ static int make(const char *kind, const char *path, unsigned long n)
 	}
 	if (stepped)
 		step_back(m);
-	if (!torn && !n && !locks && !stuck)
+	if (!torn && !n && !locks && !stuck && !pair)
 		PUT(10000, 0, EV_MARK, .mark = {MARK_END});
 	write_events(m);
 	if (!torn && strcmp(kind, "nosyms"))

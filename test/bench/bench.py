@@ -9,6 +9,7 @@ import time
 
 import contention
 import document
+import formats
 import goals
 import interrupted
 import measures
@@ -17,7 +18,7 @@ import proc
 import stacks
 
 ALL = {**measures.ALL, **stacks.ALL, **contention.ALL,
-       **interrupted.ALL, **page.ALL}
+       **interrupted.ALL, **page.ALL, **formats.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

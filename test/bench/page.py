@@ -120,7 +120,7 @@ def page(setting):
             raise proc.Skipped(f"there is no {program}")
     server = os.path.join(setting.build, "workload", "server")
     demo, _, _ = record(setting, [server, "--seconds", "5"], "demo")
-    made = captures(setting)
+    made = setting.made = captures(setting)
     said = browse(setting, made)
     t = Table("Looking at it: the page in a browser",
               f"Chromium {said['version']}, without a GPU, 1280x720, of recordings of the mixed load "

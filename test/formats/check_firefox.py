@@ -2,9 +2,11 @@
 """Profiles for the Firefox Profiler, read by its own loader (profiler-cli): sums per thread, function,
 category and marker are the report's. The loader takes any index for what it is, so all of them are
 checked here."""
+import errno
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,58 +28,77 @@ ENV = {**os.environ, "PROFILER_CLI_SESSION_DIR": SESSIONS, "NODE_NO_WARNINGS": "
 ON_CPU = {"User", "Kernel", "Other"}
 
 
-def cli(*words):
-    return json.loads(run(NODE, CLI, *words, "--session", "thaw", "--json", env=ENV))
-
-
 def near(a, b, grain=1e-6):
     assert abs(a - b) <= grain + 1e-9 * abs(b), (a, b)
 
 
 class Loaded:
-    """A profile in the profiler's own hands: `load` starts this server too, but gives it only half a
-    second to come up."""
+    """A profile in the profiler's own hands. `profiler-cli load` starts this server too (but gives it
+    only half a second to come up), and its other commands are what is asked here, a line each."""
 
     def __init__(self, path):
+        self.at = os.path.join(SESSIONS, "thaw.sock")
         self.server = subprocess.Popen([NODE, CLI, "--daemon", path, "--session", "thaw"], env=ENV,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.answers = self.socket.makefile("r", encoding="utf-8")
+
+    def ask(self, message):
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+        return json.loads(self.answers.readline())
+
+    def thread(self, what, **more):
+        answer = self.ask({"type": "command",
+                           "command": {"command": "thread", "subcommand": what, **more}})
+        assert answer["type"] == "success", answer
+        return answer["result"]
 
     def __enter__(self):
-        for _ in range(300):
+        for _ in range(600):
             time.sleep(0.1)
-            if os.path.exists(os.path.join(SESSIONS, "thaw.sock")) and not subprocess.run(
-                    [NODE, CLI, "status", "--session", "thaw"], env=ENV, check=False,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-                return self
             assert self.server.poll() is None, "the loader ended"
+            if not os.path.exists(self.at):
+                continue
+            if self.socket.connect_ex(self.at) in (0, errno.EISCONN):
+                state = self.ask({"type": "status"})
+                assert state["type"] != "error", state
+                if state["type"] == "ready":
+                    return self
         raise AssertionError("the loader does not answer")
 
     def __exit__(self, *_):
+        self.socket.close()
         self.server.terminate()
         self.server.wait()
         for left in os.listdir(SESSIONS):
             os.unlink(os.path.join(SESSIONS, left))
 
     def threads(self):
-        return cli("thread", "list", "--sort", "index", "--limit", "0")["threads"]
+        return self.thread("list", threadListOptions={"sort": "index"})["threads"]
 
     def functions(self, thread):
-        words = ("--thread", thread["threadHandle"], "--include-idle", "--limit", "0")
-        return cli("thread", "functions", *words)["functions"]
+        return self.thread("functions", thread=thread["threadHandle"], includeIdle=True)["functions"]
 
     def categories(self, thread):
-        words = ("--thread", thread["threadHandle"], "--include-idle")
-        found = cli("thread", "samples", *words)["categoryBreakdown"]["categories"]
+        found = self.thread("samples", thread=thread["threadHandle"], includeIdle=True)
+        found = found["categoryBreakdown"]["categories"]
         return {c["name"]: c["samples"] for c in found if c["samples"]}
 
     def markers(self, thread):
         """By name: their sum in ms."""
-        found = cli("thread", "markers", "--thread", thread["threadHandle"])["byType"]
+        found = self.thread("markers", thread=thread["threadHandle"])["byType"]
         return {m["markerName"]: m["durationStats"]["avg"] * m["count"] for m in found}
 
     def list(self, thread):
-        return cli("thread", "markers", "--thread", thread["threadHandle"], "--list",
-                   "--limit", "0")["flatMarkers"]
+        return self.thread("markers", thread=thread["threadHandle"],
+                           markerFilters={"list": True})["flatMarkers"]
+
+
+def by_hand():
+    """The program itself, as a person calls it."""
+    with Loaded(export("locks", "firefox", suffix=".json")):
+        said = json.loads(run(NODE, CLI, "thread", "list", "--session", "thaw", "--json", env=ENV))
+    assert {t["name"] for t in said["threads"]} == {t["comm"] for t in report("locks")["threads"]}
 
 
 def in_range(column, n, *others):
@@ -297,6 +318,7 @@ try:
         test(f"firefox {each}: stacks of waits are the report's", stacks_of, each)
         test(f"firefox {each}: so are those of a window and of a thread", halves, each)
     test("firefox locks: each wait has its lock, its holder and its waker", locks_of_the_story)
+    test("firefox locks: profiler-cli itself", by_hand)
     test("firefox story: inlined functions", inlined)
     test("firefox story: a full disk", full_disk, "story", "firefox")
     if capture("demo"):

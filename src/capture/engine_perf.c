@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "capture/arrays.h"
 #include "capture/cgroup.h"
 #include "capture/perf_private.h"
 #include "capture/procfs.h"
@@ -35,46 +35,9 @@
 #define DISCARD_EVERY 256
 #define CLOSE_TICKS 4 /* a clock's last tick is over by then */
 
-#define ROWS (4u << 20)
-#define BLOCKS (1u << 20)
-
 static struct perf_engine *perf(struct engine *e)
 {
 	return (struct perf_engine *)e;
-}
-
-static void *zeroes(size_t n)
-{
-	void *at = mmap(NULL, n, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-static void open_tables(struct perf_engine *p)
-{
-	struct unwind_arrays *a = &p->arrays;
-
-	a->n_rows = ROWS;
-	a->n_blocks = BLOCKS;
-	a->rows = zeroes(ROWS * sizeof(*a->rows));
-	a->blocks = zeroes(BLOCKS * sizeof(*a->blocks));
-	a->rules = zeroes(UNWIND_RULES * sizeof(*a->rules));
-	a->objects = zeroes(UNWIND_OBJECTS * sizeof(*a->objects));
-}
-
-static void close_tables(struct perf_engine *p)
-{
-	struct unwind_arrays *a = &p->arrays;
-
-	if (a->rows)
-		munmap(a->rows, ROWS * sizeof(*a->rows));
-	if (a->blocks)
-		munmap(a->blocks, BLOCKS * sizeof(*a->blocks));
-	if (a->rules)
-		munmap(a->rules, UNWIND_RULES * sizeof(*a->rules));
-	if (a->objects)
-		munmap(a->objects, UNWIND_OBJECTS * sizeof(*a->objects));
 }
 
 /* ---- opening ---- */
@@ -149,7 +112,7 @@ static void perf_close(struct engine *e)
 		close(p->events.v[i].fd);
 	for (size_t i = 0; i < e->n_sources; i++)
 		source_close(e->sources[i]);
-	close_tables(p);
+	arrays_close(&p->arrays);
 	free(e->sources);
 	free(p->outputs);
 	free(p->open_lost);
@@ -201,7 +164,7 @@ static int perf_open(const struct plan *plan, struct engine **ret)
 	p->base.unseen = UNSEEN_WAKERS | UNSEEN_LOCKS | UNSEEN_STATES | UNSEEN_RUN_QUEUE;
 	if (!p->limits.kernel)
 		p->base.unseen |= UNSEEN_KERNEL_MODE | UNSEEN_WAIT_STACKS;
-	open_tables(p);
+	(void)arrays_open(&p->arrays);
 	*ret = &p->base;
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include "capture/guarded.h"
 #include "capture/launch.h"
 #include "capture/machine.h"
+#include "capture/outfile.h"
 #include "capture/symbolize.h"
 #include "capture/watch.h"
 #include "guard/guard.h"
@@ -76,38 +77,9 @@ static void hurried(bool on)
 
 /* ---- the file ---- */
 
-static int prepare_output(struct session *s)
-{
-	const char *path = s->plan.output;
-	struct stat st;
-
-	if (stat(path, &st))
-		return 0;
-	if (!S_ISREG(st.st_mode))
-		return err_set(-EINVAL, "'%s' is not a regular file; a capture needs one", path);
-	if (!st.st_size)
-		return 0;
-	snprintf(s->res->saved_as, sizeof(s->res->saved_as), "%s.old", path);
-	if (rename(path, s->res->saved_as)) {
-		s->res->saved_as[0] = '\0';
-		return err_set(-errno, "'%s' exists and could not be put aside: %s", path,
-			       strerror(errno));
-	}
-	return 0;
-}
-
-/* Under sudo the capture belongs to who called. */
-static void give_to_caller(const char *path)
-{
-	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
-
-	if (geteuid() == 0 && uid && gid)
-		(void)!lchown(path, (uid_t)atoi(uid), (gid_t)atoi(gid));
-}
-
 static int open_output(struct session *s)
 {
-	int rc = prepare_output(s);
+	int rc = outfile_put_aside(s->plan.output, s->res->saved_as, sizeof(s->res->saved_as));
 
 	if (rc)
 		return rc;
@@ -117,7 +89,7 @@ static int open_output(struct session *s)
 	if (rc)
 		return rc;
 	s->res->file_written = true;
-	give_to_caller(s->plan.output);
+	outfile_give(s->plan.output);
 	machine_describe(s->writer, &s->plan, s->engine->ops->name);
 	guard_describe(s->writer, &s->plan, s->engine->ops->name);
 	return 0;

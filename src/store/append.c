@@ -56,20 +56,23 @@ static uint64_t real_ns(void)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-int append_init(struct append *a, int fd)
+static struct writer_clock now(void)
 {
-	struct file_head h = {0};
-	uint64_t before, after;
+	uint64_t before = clock_mono_ns(), unix_ns = real_ns(), after = clock_mono_ns();
+
+	return (struct writer_clock){.unix_ns = unix_ns, .mono_ns = before + (after - before) / 2};
+}
+
+int append_init(struct append *a, int fd, const struct writer_clock *clock)
+{
+	struct writer_clock at = clock ? *clock : now();
+	struct file_head h = {.start_unix_ns = at.unix_ns, .start_mono_ns = at.mono_ns};
 	int rc;
 
 	*a = (struct append){.fd = fd};
 	if (getrandom(&a->salt, sizeof(a->salt), 0) != sizeof(a->salt))
 		a->salt = clock_mono_ns() ^ ((uint64_t)getpid() << 40);
 	h.salt = a->salt;
-	before = clock_mono_ns();
-	h.start_unix_ns = real_ns();
-	after = clock_mono_ns();
-	h.start_mono_ns = before + (after - before) / 2;
 	file_head_seal(&h);
 	rc = write_at(fd, &h, sizeof(h), 0);
 	if (rc) {

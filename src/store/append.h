@@ -39,7 +39,7 @@ struct append {
 };
 
 /* Takes the descriptor of an empty file over, also when it fails. */
-int append_init(struct append *a, int fd);
+int append_init(struct append *a, int fd, const struct writer_clock *clock);
 void append_done(struct append *a);
 
 /* On failure the file ends where it ended before. */

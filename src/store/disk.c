@@ -212,7 +212,7 @@ static int start_threads(struct disk *d)
 	return rc ? err_set(-rc, "starting a thread: %s", strerror(rc)) : 0;
 }
 
-int disk_open(int fd, bool no_sync, struct disk **ret)
+int disk_open(int fd, const struct writer_opts *o, struct disk **ret)
 {
 	struct disk *d = mem_zalloc(sizeof(*d));
 	pthread_condattr_t attr;
@@ -226,10 +226,10 @@ int disk_open(int fd, bool no_sync, struct disk **ret)
 	pthread_cond_init(&d->stop, &attr);
 	pthread_condattr_destroy(&attr);
 	d->tail = &d->head;
-	d->no_sync = no_sync;
+	d->no_sync = o->no_sync;
 	d->fd = fd;
 	atomic_store(&d->dirty, true);
-	rc = append_init(&d->append, fd);
+	rc = append_init(&d->append, fd, o->clock);
 	atomic_store(&d->bytes, d->append.offset);
 	if (!rc)
 		rc = start_threads(d);

@@ -11,7 +11,7 @@
 struct disk;
 
 /* Takes the descriptor of an empty file over, also when it fails. */
-int disk_open(int fd, bool no_sync, struct disk **ret);
+int disk_open(int fd, const struct writer_opts *o, struct disk **ret);
 
 /* Takes the chunk over. Waits while the queue is full. */
 void disk_put(struct disk *d, struct chunk *c);

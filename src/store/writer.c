@@ -73,7 +73,7 @@ int writer_open(const char *path, const struct writer_opts *opts, struct writer 
 	rc = make_file(path, &fd);
 	if (rc)
 		return rc;
-	rc = disk_open(fd, o->no_sync, &disk);
+	rc = disk_open(fd, o, &disk);
 	if (rc)
 		return err_add(rc, "%s", path);
 	w = mem_zalloc(sizeof(*w));

@@ -22,10 +22,17 @@ enum end_reason {
 	END_STOPPED = 5, /* thaw went off the machine to spare it: what follows is missing */
 };
 
+/* The wall clock and the clock of the events at one moment. */
+struct writer_clock {
+	uint64_t unix_ns; /* 0: not known */
+	uint64_t mono_ns;
+};
+
 struct writer_opts {
-	uint64_t flush_ns;  /* how old an unwritten event may get; 0: half a second */
-	size_t chunk_bytes; /* raw size at which a chunk is closed; 0: 1 MiB */
-	bool no_sync;	    /* never fdatasync (tests) */
+	uint64_t flush_ns;		  /* how old an unwritten event may get; 0: half a second */
+	size_t chunk_bytes;		  /* raw size at which a chunk is closed; 0: 1 MiB */
+	bool no_sync;			  /* never fdatasync (tests) */
+	const struct writer_clock *clock; /* of events that were recorded elsewhere; NULL: now */
 };
 
 /* Makes (or empties) the file and writes its header. */

@@ -216,7 +216,7 @@ static void time_row(const struct reader_info *info)
 	char when[64] = "at an unknown time", span[16], words[128];
 	struct tm tm;
 
-	if (localtime_r(&s, &tm))
+	if (info->start_unix_ns && localtime_r(&s, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
 	snprintf(words, sizeof(words), "%s, for %s", when,
 		 units_duration(span, sizeof(span), duration(info)));

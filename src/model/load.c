@@ -82,7 +82,9 @@ static uint64_t sample_ns(const struct reader *r)
 {
 	uint64_t hz = number(r, "freq_hz");
 
-	return take_unseen(r) & UNSEEN_SWITCHES ? NSEC_PER_SEC / (hz ? hz : 1) : 0;
+	if (!(take_unseen(r) & UNSEEN_SWITCHES))
+		return 0;
+	return hz && hz <= NSEC_PER_SEC ? NSEC_PER_SEC / hz : 1;
 }
 
 static void take_facts(struct facts *f, const struct reader *r, const char *path)

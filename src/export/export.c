@@ -63,6 +63,7 @@ static const struct need {
 	uint32_t unseen;
 	const char *words, *with;
 } needs[] = {
+	{UNSEEN_SAMPLES, "where threads ran", "--engine bpf or perf"},
 	{UNSEEN_SWITCHES, "waits", "--engine bpf or perf"},
 	{UNSEEN_LOCKS, "locks", "--engine bpf, as root"},
 	{UNSEEN_WAKERS, "who ended a wait", "--engine bpf, as root"},
@@ -82,7 +83,9 @@ static int missing(const struct model *m, uint32_t unseen)
 
 static uint32_t needs_of(enum export_kind kind)
 {
-	return kind == EXPORT_WAIT ? UNSEEN_SWITCHES : kind == EXPORT_LOCK ? UNSEEN_LOCKS : 0;
+	return kind == EXPORT_WAIT   ? UNSEEN_SWITCHES
+	       : kind == EXPORT_LOCK ? UNSEEN_LOCKS
+				     : UNSEEN_SAMPLES;
 }
 
 int export_choose(const struct exporter *e, const struct model *m, enum export_kind asked,

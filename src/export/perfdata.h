@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf.data as `perf record --off-cpu` writes it: what its two files share.
+ *
+ *   perfdata.c        records: who is who, what is mapped where, samples and waits
+ *   perfdata_file.c   the file around them
+ */
+#ifndef THAW_EXPORT_PERFDATA_H
+#define THAW_EXPORT_PERFDATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "export/export.h"
+
+/* The ids of the two events. */
+enum { PERFDATA_CPU = 1, PERFDATA_WAIT = 2 };
+
+/* What every sample has, in this order: see perf_event_open(2). */
+#define PERFDATA_SAMPLE                                                                            \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
+
+static inline bool perfdata_cpu(const struct export_job *job)
+{
+	return EXPORT_HAS(job->kinds, EXPORT_CPU);
+}
+
+static inline bool perfdata_waits(const struct export_job *job)
+{
+	return EXPORT_HAS(job->kinds, EXPORT_WAIT) || EXPORT_HAS(job->kinds, EXPORT_LOCK);
+}
+
+/* What stands before so many bytes of records, and behind them. */
+void perfdata_head(const struct export_job *job, uint64_t data_bytes);
+void perfdata_tail(const struct export_job *job, uint64_t data_bytes);
+
+#endif

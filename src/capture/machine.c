@@ -31,6 +31,21 @@ uint64_t machine_own_cpu_ns(void)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
+uint64_t machine_kernel_text(void)
+{
+	FILE *in = fopen("/proc/kallsyms", "re");
+	uint64_t addr, found = 0;
+	char line[256], name[200];
+
+	while (in && !found && fgets(line, sizeof(line), in))
+		if (sscanf(line, "%" SCNx64 " %*c %199s", &addr, name) == 2 &&
+		    !strcmp(name, "_text"))
+			found = addr;
+	if (in)
+		fclose(in);
+	return found;
+}
+
 static void number(struct writer *w, const char *key, uint64_t v)
 {
 	char text[24];
@@ -46,8 +61,9 @@ static const char *const scope_names[] = {
 
 void machine_describe(struct writer *w, const struct plan *plan, const char *engine)
 {
+	uint64_t kernel = machine_kernel_text();
 	struct utsname u;
-	char boot[64];
+	char boot[64], text[24];
 
 	if (!uname(&u)) {
 		writer_meta(w, "host", u.nodename);
@@ -56,6 +72,9 @@ void machine_describe(struct writer *w, const struct plan *plan, const char *eng
 	}
 	machine_boot_id(boot, sizeof(boot));
 	writer_meta(w, "boot_id", boot);
+	snprintf(text, sizeof(text), "0x%" PRIx64, kernel);
+	if (kernel)
+		writer_meta(w, "kernel_text", text);
 	writer_meta(w, "engine", engine);
 	writer_meta(w, "thaw_version", THAW_VERSION);
 	number(w, "thaw_pid", (uint64_t)getpid());

@@ -14,4 +14,7 @@ void machine_boot_id(char *out, size_t room);
 uint64_t machine_own_cpu_ns(void);
 void machine_describe(struct writer *w, const struct plan *plan, const char *engine);
 
+/* Where the kernel's code begins (_text); 0 if this user may not know. */
+uint64_t machine_kernel_text(void);
+
 #endif

@@ -135,14 +135,17 @@ static int put_map(struct perfdata *p, uint32_t pid, const struct range *r, uint
 	return end_with(p, pid, pid, ts, 0);
 }
 
+/* The address that it is told for is one by which perf finds out how far the kernel has moved. */
 static int put_kernel_map(struct perfdata *p)
 {
+	const char *at = reader_meta(p->job->reader, "kernel_text", 0);
+
 	begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 	u32(p, NOBODY);
 	u32(p, 0);
 	u64(p, KERNEL_BEGIN);
 	u64(p, KERNEL_END - KERNEL_BEGIN);
-	u64(p, 0);
+	u64(p, at ? strtoull(at, NULL, 16) : 0);
 	text(p, "[kernel.kallsyms]_text", PATH_MAX_BYTES);
 	return end_with(p, NOBODY, 0, 0, 0);
 }

@@ -127,7 +127,7 @@ static const struct pd_build_id *build_id_of(const struct pd_import *i, const ch
 
 static void on_kernel_map(struct pd_import *i, uint64_t pgoff, const char *path)
 {
-	if (!strcmp(path, "[kernel.kallsyms]_text") || !strcmp(path, "[kernel.kallsyms]_stext"))
+	if (!strcmp(path, "[kernel.kallsyms]_text"))
 		i->kernel_at = pgoff;
 }
 

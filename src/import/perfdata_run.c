@@ -54,31 +54,19 @@ static void describe(struct pd_import *i)
 	sink_unseen(s, pd_unseen(i));
 }
 
-/* The address of a symbol of the kernel that runs here. */
-static uint64_t kernel_text(void)
-{
-	FILE *in = fopen("/proc/kallsyms", "re");
-	uint64_t addr, found = 0;
-	char line[256], name[200];
-
-	while (in && !found && fgets(line, sizeof(line), in))
-		if (sscanf(line, "%" SCNx64 " %*c %199s", &addr, name) == 2 &&
-		    (!strcmp(name, "_text") || !strcmp(name, "_stext")))
-			found = addr;
-	if (in)
-		fclose(in);
-	return found;
-}
-
 /* Names of the kernel and of processes are those of this machine only if it has not booted since.
  */
 static void tell_boot(struct pd_import *i)
 {
 	struct utsname u;
-	char boot[64];
+	char boot[64], text[24];
 
-	if (!i->kernel_at || uname(&u) || strcmp(u.nodename, i->f->host) ||
-	    strcmp(u.release, i->f->release) || kernel_text() != i->kernel_at)
+	if (!i->kernel_at)
+		return;
+	snprintf(text, sizeof(text), "0x%" PRIx64, i->kernel_at);
+	sink_meta(&i->s, "kernel_text", text);
+	if (uname(&u) || strcmp(u.nodename, i->f->host) || strcmp(u.release, i->f->release) ||
+	    machine_kernel_text() != i->kernel_at)
 		return;
 	machine_boot_id(boot, sizeof(boot));
 	sink_meta(&i->s, "boot_id", boot);

@@ -5,7 +5,7 @@
  *   name;root;...;leaf count
  *
  * The first name is the thread's, as stackcollapse-perf.pl, inferno and thaw itself write it. Some
- * tools write none: if one of the first names is longer than a thread's can be (15 bytes), or
+ * tools write none: if one of the first names is longer than a thread's can be (15 letters), or
  * stands alone, all of them are functions, of one thread.
  *
  * _[k] behind a name says that it is the kernel's, _[i] that it is inlined into the one before it.
@@ -142,9 +142,11 @@ static int each_line(struct collapsed *c, FILE *in, line_fn *fn)
 
 static int look(struct collapsed *c, char *stack, uint64_t count)
 {
-	size_t n = strcspn(stack, ";");
+	size_t n = strcspn(stack, ";"), letters = 0;
 
-	if (n > COMM_MAX || !stack[n])
+	for (size_t i = 0; i < n; i++)
+		letters += (stack[i] & 0xc0) != 0x80;
+	if (letters > COMM_MAX || !stack[n])
 		c->threads_named = false;
 	c->s.res->samples += count;
 	if (c->s.res->samples <= SAMPLES_MAX)
@@ -247,7 +249,7 @@ static int add(struct collapsed *c, char *stack, uint64_t count)
 	struct event ev = {.kind = EV_SAMPLE};
 	char *rest = stack;
 	const char *slash = strrchr(c->o->path, '/');
-	char name[COMM_MAX + 1];
+	char name[4 * COMM_MAX + 1];
 
 	if (!count)
 		return 0;

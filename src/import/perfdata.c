@@ -218,6 +218,11 @@ static int read_features(struct pd_file *f, const uint8_t mask[PD_FEATURES / 8])
 		if (rc)
 			return rc;
 		s = take_section(&c);
+		/* Without formats no tracepoint can be read; the rest is good to have. */
+		if (!inside(f, s) && !pd_needs_feature(i)) {
+			f->unsealed = true;
+			continue;
+		}
 		/* Of those that nobody asks for, some are large. */
 		if (!pd_wants_feature(i))
 			continue;

@@ -10,6 +10,7 @@
  *   perfdata_threads.c  the threads and processes that they are about
  *   perfdata_events.c   from there to the events of a capture
  *   perfdata_switch.c   ... those of the scheduler
+ *   perfdata_offcpu.c   ... and waits that perf has measured itself
  *   perfdata_roles.c    which events are good for what
  *   perfdata_run.c      all of it together
  */
@@ -95,6 +96,7 @@ uint64_t pd_time_of(const struct pd_file *f, const uint8_t *rec, size_t len);
 
 #define PD_FEATURES 256u
 bool pd_wants_feature(unsigned feature);
+bool pd_needs_feature(unsigned feature);
 /* What is damaged here is not needed: only the formats of tracepoints are. */
 int pd_take_feature(struct pd_file *f, unsigned feature, const uint8_t *data, size_t len);
 int pd_take_formats(struct pd_file *f, const uint8_t *data, size_t len);
@@ -172,6 +174,7 @@ bool pd_context_parse(const struct pd_attr *a, const uint8_t *rec, size_t len,
 
 struct pd_thread {
 	uint32_t tid, pid;
+	uint16_t cpu; /* its own, where CPUs are not told */
 	char comm[17];
 	bool told; /* the capture knows it, and its process */
 	bool kernel;
@@ -187,6 +190,7 @@ struct pd_cpu {
 
 #define PD_NOBODY UINT32_MAX
 #define PD_CPUS_MAX 8192u
+#define PD_NO_TIME (~0ull << 32) /* from here on: made up by perf */
 
 struct pd_import {
 	struct pd_file *f;
@@ -202,12 +206,14 @@ struct pd_import {
 	bool scheduler;	   /* its tracepoints tell of switches */
 	bool fork_records; /* the kernel tells of new threads, not only a tracepoint */
 	bool switch_records;
+	bool no_cpus;	   /* where a thread ran is not told: each has a CPU of its own */
 	bool wide;	   /* they are of CPUs, whoever runs there */
 	bool has_switches; /* of one kind or another */
 	bool lost_told;
 	uint64_t kernel_at;	/* where the kernel's _text was; 0: not told */
 	uint64_t damaged, idle; /* records that make no sense; samples of nobody */
 	struct pr_copy *copy;
+	struct pd_waits *waits; /* NULL: perf has measured none */
 };
 
 static inline uint16_t pd_cpu_number(uint32_t cpu)
@@ -223,6 +229,8 @@ struct pd_thread *pd_thread_known(const struct pd_import *i, uint32_t tid);
 void pd_forget(struct pd_import *i, uint32_t tid);
 void pd_process_known(struct pd_import *i, uint32_t pid);
 void pd_introduce(struct pd_import *i, struct pd_thread *t, uint64_t ts);
+/* Where only waits were measured, a thread that does not wait runs. */
+void pd_runs(struct pd_import *i, struct pd_thread *t, uint64_t ts);
 /* From here on all is recorded: what was there before is told. */
 void pd_begin(struct pd_import *i, uint64_t ts);
 /* It was current: from here on its process is known. */
@@ -231,6 +239,8 @@ void pd_tell_thread(struct pd_import *i, uint32_t tid, uint32_t pid, uint64_t ts
 void pd_name_thread(struct pd_import *i, struct pd_thread *t, const char *name, uint64_t ts);
 void pd_bury(struct pd_import *i, struct pd_thread *t);
 struct pd_cpu *pd_cpu(struct pd_import *i, uint32_t cpu);
+/* The number of the CPU that an event of this thread is on. */
+uint16_t pd_cpu_of(struct pd_import *i, uint32_t cpu, uint32_t tid);
 void pd_threads_free(struct pd_import *i);
 
 /* ---- perfdata_events.c, perfdata_switch.c ---- */
@@ -243,6 +253,21 @@ bool pd_switched(struct pd_import *i, const struct perf_event_header *h, struct 
 		 const struct pd_context *ctx, uint64_t ts);
 void pd_emit_switch(struct pd_import *i, uint64_t ts, uint32_t cpu, uint32_t prev, uint32_t next,
 		    uint32_t state);
+
+/* ---- perfdata_offcpu.c ---- */
+
+/* Looks through the file for the begins of waits, whose samples come at their end. */
+int pd_waits_scan(struct pd_import *i);
+void pd_waits_free(struct pd_waits *w);
+/* When the first began; UINT64_MAX: there is none. */
+uint64_t pd_waits_first(const struct pd_waits *w);
+/* The begins up to that moment become events. */
+void pd_waits_until(struct pd_import *i, uint64_t ts);
+void pd_wait_over(struct pd_import *i, const struct pd_sample *s, uint64_t ts);
+/* How many have no time, but are sums. */
+uint64_t pd_waits_untimed(const struct pd_waits *w);
+/* Bytes behind a record that are none. */
+int pd_skip_extra(struct pd_reader *r, const uint8_t *rec, size_t len);
 
 /* ---- perfdata_roles.c ---- */
 

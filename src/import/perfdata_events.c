@@ -94,13 +94,17 @@ static void on_sample(struct pd_import *i, const struct pd_attr *a, const uint8_
 	struct pd_sample s;
 	struct event ev = {.ts = ts, .kind = EV_SAMPLE};
 
-	if (a->role == PD_NOTHING || a->role == PD_OFFCPU)
+	if (a->role == PD_NOTHING)
 		return;
 	if (!pd_sample_parse(a, rec, len, &s)) {
 		i->damaged++;
 		return;
 	}
-	pd_cpu(i, s.cpu)->last_ts = ts;
+	if (a->role == PD_OFFCPU) {
+		pd_wait_over(i, &s, ts);
+		return;
+	}
+	pd_cpu(i, pd_cpu_of(i, s.cpu, s.tid))->last_ts = ts;
 	if (a->role != PD_SAMPLE) {
 		pd_sched(i, a, &s, ts);
 		return;
@@ -110,7 +114,7 @@ static void on_sample(struct pd_import *i, const struct pd_attr *a, const uint8_
 		return;
 	}
 	pd_tell_thread(i, s.tid, s.pid, ts);
-	ev.cpu = pd_cpu_number(s.cpu);
+	ev.cpu = pd_cpu_of(i, s.cpu, s.tid);
 	ev.sample.tid = s.tid;
 	pd_stacks(i, &s, &ev.sample.kstack, &ev.sample.ustack);
 	i->s.res->samples++;
@@ -239,6 +243,7 @@ static bool on_fork(struct pd_import *i, struct cursor c, uint16_t cpu, uint64_t
 	t->told = true;
 	ev.fork = (struct ev_fork){.tid = tid, .pid = pid, .parent = ptid, .name = t->comm};
 	sink_put(&i->s, &ev);
+	pd_runs(i, t, ts);
 	return true;
 }
 
@@ -308,7 +313,7 @@ static bool on_other(struct pd_import *i, const struct pd_attr *a,
 
 	if (!pd_context_parse(a, rec, len, &ctx, &body))
 		return false;
-	cpu = pd_cpu_number(ctx.cpu);
+	cpu = pd_cpu_of(i, ctx.cpu, ctx.tid);
 	c = cur_init(rec + sizeof(*h), body - sizeof(*h));
 	switch (h->type) {
 	case PERF_RECORD_MMAP:
@@ -347,14 +352,17 @@ void pd_event(void *import, const uint8_t *rec, size_t len, uint64_t ts)
 	bool no_time = !ts;
 
 	memcpy(&h, rec, sizeof(h));
-	if (!a || (i->f->last_sample && i->scheduler && ts > i->f->last_sample))
+	if (!a || ts >= PD_NO_TIME || (i->f->last_sample && i->scheduler && ts > i->f->last_sample))
 		return;
 	/* The scheduler's tracepoints are switched on later than what tells of threads. */
 	if (!i->begun && ts &&
 	    (!i->scheduler || (h.type == PERF_RECORD_SAMPLE && a->role != PD_NOTHING)))
-		pd_begin(i, ts);
+		pd_begin(i,
+			 i->waits && pd_waits_first(i->waits) < ts ? pd_waits_first(i->waits) : ts);
 	if (no_time)
 		ts = i->s.last_ts;
+	else if (i->waits && i->begun)
+		pd_waits_until(i, ts);
 	if (h.type == PERF_RECORD_SAMPLE && i->begun)
 		on_sample(i, a, rec, len, ts);
 	else if (h.type == PERF_RECORD_SAMPLE)

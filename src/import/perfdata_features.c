@@ -26,6 +26,11 @@ enum feature {
 	FEATURE_CLOCK_DATA = 29,
 };
 
+bool pd_needs_feature(unsigned feature)
+{
+	return feature == FEATURE_TRACING_DATA;
+}
+
 bool pd_wants_feature(unsigned feature)
 {
 	return feature <= FEATURE_EVENT_DESC || feature == FEATURE_SAMPLE_TIME ||

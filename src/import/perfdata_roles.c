@@ -120,7 +120,10 @@ int pd_choose(struct pd_import *i, const char *event)
 				"thaw cannot tell what came first",
 				f->path);
 		i->fork_records |= a->a.task;
-		i->switch_records |= a->a.context_switch && a->a.sample_type & PERF_SAMPLE_CPU;
+		i->switch_records |= a->a.context_switch;
+		i->no_cpus |= a->a.context_switch && !(a->a.sample_type & PERF_SAMPLE_CPU);
+		if (!strcmp(a->name, "offcpu-time") && a->a.sample_type & PERF_SAMPLE_PERIOD)
+			a->role = PD_OFFCPU;
 	}
 	rc = find_tracepoints(f);
 	if (rc)
@@ -129,6 +132,12 @@ int pd_choose(struct pd_import *i, const char *event)
 	if (i->scheduler)
 		i->switch_records = false;
 	i->has_switches = i->switch_records || i->scheduler;
+	/* Switches tell more than waits that were measured. */
+	if (pd_with_role(f, PD_OFFCPU) && !i->has_switches)
+		i->no_cpus = true;
+	for (size_t k = 0; i->has_switches && k < f->attrs.n; k++)
+		if (f->attrs.v[k].role == PD_OFFCPU)
+			f->attrs.v[k].role = PD_NOTHING;
 	sampled = event ? find_named(f, event) : find_sampled(f, false);
 	if (event && !sampled)
 		return no_such_event(f, event);
@@ -158,6 +167,7 @@ uint32_t pd_unseen(const struct pd_import *i)
 	const struct pd_attr *sampled = pd_with_role(i->f, PD_SAMPLE);
 	const struct pd_attr *sw = pd_with_role(i->f, PD_SWITCH),
 			     *waking = pd_with_role(i->f, PD_WAKING);
+	bool measured = i->has_switches && pd_with_role(i->f, PD_OFFCPU);
 	uint32_t unseen = UNSEEN_LOCKS;
 
 	if (!i->has_switches)
@@ -166,8 +176,10 @@ uint32_t pd_unseen(const struct pd_import *i)
 		unseen |= UNSEEN_STATES;
 	if (!sw || !waking)
 		unseen |= UNSEEN_WAKERS | UNSEEN_RUN_QUEUE;
-	if (!sw || !(sw->a.sample_type & PERF_SAMPLE_CALLCHAIN))
+	if (!measured && (!sw || !(sw->a.sample_type & PERF_SAMPLE_CALLCHAIN)))
 		unseen |= UNSEEN_WAIT_STACKS;
+	if (i->no_cpus)
+		unseen |= UNSEEN_CPUS;
 	if (!sampled)
 		return unseen | UNSEEN_SAMPLES;
 	if (sampled->a.exclude_kernel)

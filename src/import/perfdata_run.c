@@ -87,6 +87,11 @@ static void tell_rest(struct pd_import *i, struct pd_reader *r)
 			    "off",
 			    i->f->path);
 	}
+	if (pd_waits_untimed(i->waits))
+		import_note(res,
+			    "of %" PRIu64 " sums of waits it is not known when they were: they are "
+			    "left out (perf 6.16 and later say)",
+			    pd_waits_untimed(i->waits));
 	if (i->idle)
 		import_note(res, "%" PRIu64 " samples of idle CPUs are left out", i->idle);
 	for (size_t k = 0; k < i->f->attrs.n; k++) {
@@ -127,6 +132,7 @@ static int begin(struct pd_import *i, const struct import_opts *o, struct import
 	struct writer_clock none = {0};
 	int rc = pd_choose(i, o->event);
 
+	rc = rc ? rc : pd_waits_scan(i);
 	rc = rc ? rc : sink_open(&i->s, o, i->f->has_clock ? &i->f->clock : &none, res);
 	if (rc)
 		return rc;
@@ -141,23 +147,18 @@ static int begin(struct pd_import *i, const struct import_opts *o, struct import
 static int take_extra(struct pd_import *i, struct pd_reader *r, const uint8_t *rec, size_t len)
 {
 	struct perf_event_header h;
-	uint64_t size64;
 	uint32_t size;
 	uint8_t *data;
 	int rc;
 
 	memcpy(&h, rec, sizeof(h));
-	if (h.type == PD_AUXTRACE && len >= 16) {
-		memcpy(&size64, rec + 8, 8);
-		return pd_reader_skip(r, size64);
-	}
-	if (h.type != PD_TRACING_DATA || len < 12)
-		return 0;
+	if (h.type != PD_TRACING_DATA || len < 12 || i->s.w)
+		return pd_skip_extra(r, rec, len);
 	memcpy(&size, rec + 8, 4);
 	rc = pd_reader_extra(r, size, &data);
 	if (rc)
 		return rc;
-	rc = i->s.w ? 0 : pd_take_formats(i->f, data, size);
+	rc = pd_take_formats(i->f, data, size);
 	free(data);
 	return rc ? rc : pd_reader_skip(r, (8 - size % 8) % 8);
 }
@@ -215,6 +216,7 @@ static int finish(struct pd_import *i, struct pd_reader *r, int rc)
 	} else if (!rc) {
 		rc = err_set(-ENODATA, "%s holds no records", i->f->path);
 	}
+	pd_waits_free(i->waits);
 	tables_free(i->tables);
 	arrays_close(&i->arrays);
 	rc = sink_close(&i->s, rc);

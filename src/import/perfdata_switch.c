@@ -240,7 +240,7 @@ bool pd_switched(struct pd_import *i, const struct perf_event_header *h, struct 
 		 const struct pd_context *ctx, uint64_t ts)
 {
 	bool wide = h->type == PERF_RECORD_SWITCH_CPU_WIDE;
-	uint16_t cpu = pd_cpu_number(ctx->cpu);
+	uint16_t cpu = pd_cpu_of(i, ctx->cpu, ctx->tid);
 	uint32_t other = PD_NOBODY;
 
 	i->wide |= wide;

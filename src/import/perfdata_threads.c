@@ -34,6 +34,7 @@ struct pd_thread *pd_thread(struct pd_import *i, uint32_t tid, uint32_t pid)
 	if (fresh) {
 		t = mem_zalloc(sizeof(*t));
 		t->tid = tid;
+		t->cpu = (uint16_t)(i->by_tid.n % PD_CPUS_MAX);
 		*slot = (uintptr_t)t;
 		i->s.res->threads += tid != 0;
 	}
@@ -84,8 +85,16 @@ void pd_introduce(struct pd_import *i, struct pd_thread *t, uint64_t ts)
 				      .name = t->comm}};
 
 	t->told = true;
-	if (t->tid)
-		sink_put(&i->s, &ev);
+	if (!t->tid)
+		return;
+	sink_put(&i->s, &ev);
+	pd_runs(i, t, ts);
+}
+
+void pd_runs(struct pd_import *i, struct pd_thread *t, uint64_t ts)
+{
+	if (i->waits && i->has_switches && !t->waiting)
+		pd_emit_switch(i, ts, t->cpu, PD_NOBODY, t->tid, 0);
 }
 
 void pd_tell_thread(struct pd_import *i, uint32_t tid, uint32_t pid, uint64_t ts)
@@ -115,6 +124,13 @@ struct pd_cpu *pd_cpu(struct pd_import *i, uint32_t cpu)
 	while (i->cpus.n <= cpu)
 		vec_push(&i->cpus, (struct pd_cpu){.tid = PD_NOBODY, .last_ts = i->s.first_ts});
 	return &i->cpus.v[cpu];
+}
+
+uint16_t pd_cpu_of(struct pd_import *i, uint32_t cpu, uint32_t tid)
+{
+	if (!i->no_cpus)
+		return pd_cpu_number(cpu);
+	return tid && tid != PD_NOBODY ? pd_thread(i, tid, 0)->cpu : 0;
 }
 
 static int by_tid(const void *pa, const void *pb)

@@ -23,12 +23,25 @@ void machine_boot_id(char *out, size_t room)
 	fclose(f);
 }
 
-uint64_t machine_own_cpu_ns(void)
+static uint64_t now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Less than a millisecond is the time between the two readings. */
+static uint64_t asleep_ns(void)
+{
+	uint64_t awake = now(CLOCK_MONOTONIC), ns = now(CLOCK_BOOTTIME) - awake;
+
+	return ns < NSEC_PER_MSEC ? 0 : ns;
+}
+
+uint64_t machine_own_cpu_ns(void)
+{
+	return now(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint64_t machine_kernel_text(void)
@@ -72,6 +85,7 @@ void machine_describe(struct writer *w, const struct plan *plan, const char *eng
 	}
 	machine_boot_id(boot, sizeof(boot));
 	writer_meta(w, "boot_id", boot);
+	number(w, "asleep_ns", asleep_ns());
 	snprintf(text, sizeof(text), "0x%" PRIx64, kernel);
 	if (kernel)
 		writer_meta(w, "kernel_text", text);

@@ -4,9 +4,10 @@
  * packet after the other.
  *
  *   clocks     Perfetto keeps its time in CLOCK_BOOTTIME, a capture in CLOCK_MONOTONIC, which
- *              stands still while the machine sleeps, and nobody has recorded for how long it did.
- *              So the two are declared to be equal: within the trace all times are right. The wall
- *              clock is given as the capture has it.
+ *              stands still while the machine is suspended. The capture says for how long it had
+ *              been (one that does not, of an older thaw: not at all). Should it be suspended
+ *              during the recording, times behind that are those of the clock that stood still.
+ *              The wall clock is given as the capture has it.
  *   scheduler  perfetto_sched.c
  *   samples    as PerfSample, which all versions of Perfetto read (stack_sample came with v58)
  *   slices     perfetto_slices.c: waits, locks, stalls
@@ -18,6 +19,7 @@
 #include "base/err.h"
 #include "base/pb.h"
 #include "base/text.h"
+#include "store/reader.h"
 
 #define OUT_BYTES (64u << 10)
 /* Events between two looks at the output. */
@@ -37,8 +39,8 @@ size_t perfetto_packet(struct perfetto *p, uint64_t ts, enum perfetto_writer wri
 {
 	size_t at = pb_begin(&p->out, 1); /* packet */
 
-	pb_some(&p->out, 8, ts);     /* timestamp */
-	pb_u64(&p->out, 10, writer); /* trusted_packet_sequence_id */
+	pb_some(&p->out, 8, ts ? ts + p->suspended : 0); /* timestamp */
+	pb_u64(&p->out, 10, writer);			 /* trusted_packet_sequence_id */
 	if (writer != WRITER_EVENTS)
 		return at;
 	pb_u64(&p->out, 13, NEEDS_STATE); /* sequence_flags */
@@ -83,7 +85,7 @@ static void put_clocks(struct perfetto *p)
 	size_t packet = perfetto_packet(p, p->from, WRITER_SYSTEM);
 	size_t at = pb_begin(&p->out, 6); /* clock_snapshot */
 
-	put_clock(p, CLOCK_ID_BOOTTIME, p->from);
+	put_clock(p, CLOCK_ID_BOOTTIME, p->from + p->suspended);
 	put_clock(p, CLOCK_ID_MONOTONIC, p->from);
 	if (wall)
 		put_clock(p, CLOCK_ID_REALTIME, wall);
@@ -115,7 +117,7 @@ static void put_defaults(struct perfetto *p)
 	uint64_t hz = p->m->facts.freq_hz;
 	size_t packet = pb_begin(&p->out, 1), at, perf, base;
 
-	pb_u64(&p->out, 8, p->from);
+	pb_u64(&p->out, 8, p->from + p->suspended);
 	pb_u64(&p->out, 10, WRITER_EVENTS);
 	pb_u64(&p->out, 13, STATE_CLEARED | NEEDS_STATE);
 	at = pb_begin(&p->out, 59);	  /* trace_packet_defaults */
@@ -246,6 +248,13 @@ static int on_seen(void *arg, const struct seen *seen)
 	return 0;
 }
 
+static uint64_t suspended_ns(const struct reader *r)
+{
+	const char *text = reader_meta(r, "asleep_ns", 0);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static void done(struct perfetto *p)
 {
 	buf_done(&p->out);
@@ -264,6 +273,7 @@ static int run(const struct export_job *job)
 		.job = job,
 		.m = m,
 		.from = model_window_start(m),
+		.suspended = suspended_ns(job->reader),
 		.kernel_known = *m->facts.kernel,
 		.threads = mem_zalloc((m->timeline.threads.n + 1) * sizeof(*p.threads)),
 	};

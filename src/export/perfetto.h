@@ -62,7 +62,8 @@ struct perfetto {
 	const struct export_job *job;
 	struct model *m;
 	uint64_t from;
-	bool ended; /* the recording has: what follows is not part of it */
+	uint64_t suspended; /* the trace's clock is ahead of the capture's by so much */
+	bool ended;	    /* the recording has: what follows is not part of it */
 	uint32_t events;
 	bool kernel_known;
 	struct buf out;	    /* whole packets, on their way */

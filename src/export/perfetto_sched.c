@@ -64,11 +64,12 @@ static void write_bundle(struct perfetto *p, uint32_t cpu)
 }
 
 /* timestamp and pid: whoever reads it looks for them in this order. */
-static size_t begin_event(struct perfetto_cpu *c, uint64_t ts, uint32_t tid)
+static size_t begin_event(const struct perfetto *p, struct perfetto_cpu *c, uint64_t ts,
+			  uint32_t tid)
 {
 	size_t at = pb_begin(&c->events, 2); /* event */
 
-	pb_u64(&c->events, 1, ts);
+	pb_u64(&c->events, 1, ts + p->suspended);
 	pb_u64(&c->events, 2, tid);
 	return at;
 }
@@ -115,7 +116,7 @@ static void put_switch(struct perfetto *p, uint32_t cpu, uint64_t ts, int state,
 
 	if (ts < c->last)
 		ts = c->last;
-	at = begin_event(c, ts, c->on);
+	at = begin_event(p, c, ts, c->on);
 	sw = pb_begin(&c->events, 4); /* sched_switch */
 	pb_u64(&c->events, 2, c->on); /* prev_pid */
 	if (state != RAW_NONE)
@@ -138,7 +139,8 @@ static void put_waking(struct perfetto *p, uint32_t cpu, uint64_t ts, uint32_t w
 					[WAKE_NMI] = FLAG_NMI,
 					[WAKE_UNKNOWN] = 0};
 	struct perfetto_cpu *c = cpu_at(p, cpu);
-	size_t at = begin_event(c, ts, waker), wake = pb_begin(&c->events, 20); /* sched_waking */
+	size_t at = begin_event(p, c, ts, waker),
+	       wake = pb_begin(&c->events, 20); /* sched_waking */
 
 	put_comm(p, &c->events, 1, wakee); /* comm */
 	pb_u64(&c->events, 2, wakee);	   /* pid */
@@ -152,7 +154,7 @@ static void put_waking(struct perfetto *p, uint32_t cpu, uint64_t ts, uint32_t w
 static void put_io_wait(struct perfetto *p, uint32_t cpu, uint64_t ts, uint32_t tid)
 {
 	struct perfetto_cpu *c = cpu_at(p, cpu);
-	size_t at = begin_event(c, ts, tid),
+	size_t at = begin_event(p, c, ts, tid),
 	       why = pb_begin(&c->events, 18); /* sched_blocked_reason */
 
 	pb_u64(&c->events, 1, tid); /* pid */
@@ -296,7 +298,7 @@ static void forked(struct perfetto *p, const struct event *ev)
 	if (!shown(p, e->tid, false) || !e->parent)
 		return;
 	c = cpu_at(p, ev->cpu);
-	at = begin_event(c, ev->ts, e->parent);
+	at = begin_event(p, c, ev->ts, e->parent);
 	task = pb_begin(&c->events, 235); /* task_newtask */
 	pb_u64(&c->events, 1, e->tid);	  /* pid */
 	perfetto_str(p, &c->events, 2, e->name ? e->name : "");

@@ -368,10 +368,62 @@ static void any_events(void **state)
 	assert_true(exact > ROUNDS);
 }
 
+/* Perfetto's clock goes on while the machine is suspended, the capture's does not. */
+static void clocks(void **state)
+{
+	struct export_job job = {.title = "t", .kinds = EXPORT_ALL};
+	char path[] = "/tmp/thaw-test-XXXXXX", *text = NULL;
+	uint64_t asleep = 7000000000, seen[7] = {0}, packets = 0;
+	struct field packet, f;
+	struct trace t = {0};
+	struct summary *summary;
+	struct bytes all;
+	struct writer *w;
+	size_t len;
+
+	close(mkstemp(path));
+	assert_int_equal(writer_open(path, &(struct writer_opts){.no_sync = true}, &w), 0);
+	writer_meta(w, "asleep_ns", "7000000000");
+	writer_event(w, &(struct event){.ts = T0, .kind = EV_MARK, .mark = {MARK_BEGIN}});
+	writer_event(w, &(struct event){.ts = T0 + 5, .kind = EV_SWITCH, .switch_ = {0, 1, 0}});
+	writer_event(w, &(struct event){.ts = T0 + 9, .kind = EV_SWITCH, .switch_ = {1, 0, 1}});
+	assert_int_equal(writer_close(w, END_DONE), 0);
+	assert_int_equal(reader_open(path, &job.reader), 0);
+	assert_int_equal(model_load(job.reader, path, &(struct model_opts){0}, &job.model), 0);
+	assert_int_equal(summary_new(job.model, &(struct summary_opts){0}, &summary), 0);
+	job.summary = summary;
+	job.out = open_memstream(&text, &len);
+	assert_int_equal(export_perfetto.run(&job), 0);
+	fclose(job.out);
+	all = (struct bytes){(const uint8_t *)text, (const uint8_t *)text + len};
+	while (next(&all, &packet)) {
+		struct bytes snapshot = sub(packet.in, 6), events = sub(packet.in, 1);
+
+		if (!packets++)
+			assert_int_equal(get(packet.in, 8), T0 + asleep);
+		while (snapshot.p && next(&snapshot, &f))
+			if (f.number == 1)
+				seen[get(f.in, 1)] = get(f.in, 2);
+		if (events.p)
+			take_events(&t, events);
+	}
+	assert_int_equal(seen[6], T0 + asleep); /* BOOTTIME */
+	assert_int_equal(seen[3], T0);		/* MONOTONIC */
+	assert_int_equal(t.changes.v[0].ts, T0 + 5 + asleep);
+	assert_int_equal(t.changes.v[1].ts, T0 + 9 + asleep);
+	vec_done(&t.changes);
+	free(text);
+	summary_free(summary);
+	model_free(job.model);
+	reader_close(job.reader);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_events),
+		cmocka_unit_test(clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

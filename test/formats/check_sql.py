@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 """thaw sql: against thaw report, its own document, and what may not be done with it."""
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
+import select
+import subprocess
+import termios
+import time
 
 from common import ROOT, THAW, WORK, capture, captures, fails, report, run, test
 
@@ -164,6 +170,52 @@ def refused():
     assert fails(THAW, "sql", "--csv", "--json", capture("story"), "SELECT 1")[0] == 2
 
 
+def typed(child, terminal, text, until):
+    """Types something, and waits until it is answered: all that was shown."""
+    os.write(terminal, text)
+    shown = b""
+    while until not in shown:
+        ready, _, _ = select.select([terminal], [], [], 20)
+        assert ready, (text, shown[-300:])
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # it has ended
+            break
+    assert until in shown or child.wait(20) is not None, shown
+    return shown.decode().replace("\r\n", "\n")
+
+
+def prompt():
+    mine, theirs = pty.openpty()
+    with subprocess.Popen([THAW, "sql", capture("story")], stdin=theirs, stdout=theirs, stderr=theirs,
+                          start_new_session=True,
+                          preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as child:
+        os.close(theirs)
+        typed(child, mine, b"", b"thaw> ")
+        assert "intervals " in typed(child, mine, b".tables\n", b"thaw> ")
+        assert "first_name" not in typed(child, mine, b".schema threads\n", b"thaw> ")
+        assert ".quit" in typed(child, mine, b".help\n", b"thaw> ")
+        typed(child, mine, b"SELECT 6 *\n", b" ...> ")
+        assert "42" in typed(child, mine, b"7;\n", b"thaw> ")
+        assert "did you mean threads?" in typed(child, mine, b"SELECT * FROM thread;\n", b"thaw> ")
+        # What was typed is forgotten, and a statement that would never end is ended.
+        typed(child, mine, b"SELECT 1,\n", b" ...> ")
+        typed(child, mine, b"\x03", b"thaw> ")
+        os.write(mine, b"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
+                       b"count(*) FROM n;\n")
+        for _ in range(20):
+            time.sleep(0.2)
+            os.write(mine, b"\x03")
+            if select.select([mine], [], [], 0.5)[0] and b"interrupted" in os.read(mine, 4096):
+                break
+        else:
+            raise AssertionError("Ctrl-C does not end it")
+        assert '"x":5' in typed(child, mine, b".mode json\nSELECT 5 AS x;\n", b'"x":5}')
+        os.write(mine, b"\x04")
+        assert child.wait(20) == 0
+    os.close(mine)
+
+
 def unseen():
     """A recording without switches has no intervals, and says nothing of waits."""
     assert one("ctimer", "SELECT (SELECT count(*) FROM intervals), (SELECT count(*) FROM waits)") == [0, 0]
@@ -191,4 +243,5 @@ else:
 test("sql: docs/sql.md has the tables and ten questions", document)
 test("sql: table, CSV and JSON, from an argument, a file and a pipe", forms)
 test("sql: what could touch a file is refused, and errors help", refused)
+test("sql: the prompt, its commands, Ctrl-C and Ctrl-D", prompt)
 test("sql: without switches there are no waits", unseen)

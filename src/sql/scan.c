@@ -344,13 +344,21 @@ static void enter(struct scan *s)
 /* From s->i on: is there a row? */
 static inline bool settle(struct scan *s)
 {
+	const struct lane *l = s->lane;
+	uint64_t now = s->now;
+
 	if (s->table == TABLE_SAMPLES)
 		return s->i < s->n;
-	for (; s->i < s->n; s->i++) {
-		s->cur = lane_at(s->lane, s->i);
-		if (s->now >> class_slot(s->cur->at & 0xff) & 1)
+	for (size_t i = s->i, n = s->n; i < n; i++) {
+		const struct stretch *cur = lane_at(l, i);
+
+		if (now >> class_slot(cur->at & 0xff) & 1) {
+			s->i = i;
+			s->cur = cur;
 			return true;
+		}
 	}
+	s->i = s->n;
 	return false;
 }
 
@@ -406,6 +414,19 @@ void scan_done(struct scan *s)
 	vec_done(&s->masks);
 }
 
+/* A kind's length is known here: it is asked for in every row. */
+static void result_kind(sqlite3_context *ctx, enum interval_kind k)
+{
+	static const uint8_t lengths[INTERVAL_KINDS] = {
+		[INTERVAL_RUNNING] = sizeof("running") - 1,
+		[INTERVAL_RUNNABLE] = sizeof("runnable") - 1,
+		[INTERVAL_WAITING] = sizeof("waiting") - 1,
+		[INTERVAL_LOST] = sizeof("lost") - 1,
+	};
+
+	sqlite3_result_text(ctx, interval_kind_name(k), lengths[k], SQLITE_STATIC);
+}
+
 static void result_word(sqlite3_context *ctx, const char *s)
 {
 	sqlite3_result_text(ctx, s, (int)strlen(s), SQLITE_STATIC);
@@ -423,7 +444,7 @@ static void interval_column(const struct scan *s, sqlite3_context *ctx, unsigned
 
 	switch (column) {
 	case COL(INTERVALS, kind):
-		result_word(ctx, interval_kind_name(kind_of(class)));
+		result_kind(ctx, kind_of(class));
 		break;
 	case COL(INTERVALS, reason):
 		if (class < CLASS_REASONS)
@@ -504,12 +525,23 @@ static void sample_column(const struct scan *s, sqlite3_context *ctx, unsigned c
 	}
 }
 
-/* The first columns of all three tables are the same. */
+static void other_column(struct scan *s, sqlite3_context *ctx, unsigned column)
+{
+	if (s->table == TABLE_SAMPLES)
+		sample_column(s, ctx, column);
+	else if (s->table == TABLE_WAITS)
+		wait_column(s, ctx, column);
+	else
+		interval_column(s, ctx, column);
+}
+
+/* The first columns of all three tables are the same, but for the times of samples. */
 void scan_column(struct scan *s, sqlite3_context *ctx, unsigned column)
 {
 	static_assert(COL(INTERVALS, pid) == COL(SAMPLES, pid) &&
 			      COL(INTERVALS, ns) == COL(WAITS, ns),
 		      "tables.def");
+	bool times = s->table != TABLE_SAMPLES;
 
 	if (column == COL(INTERVALS, thread_id))
 		sqlite3_result_int64(ctx, s->thread->index);
@@ -517,16 +549,12 @@ void scan_column(struct scan *s, sqlite3_context *ctx, unsigned column)
 		sqlite3_result_int64(ctx, s->thread->tid);
 	else if (column == COL(INTERVALS, pid))
 		result_id(ctx, s->thread->pid);
-	else if (s->table == TABLE_SAMPLES)
-		sample_column(s, ctx, column);
-	else if (column == COL(INTERVALS, start))
-		sqlite3_result_int64(ctx, (int64_t)(s->cur->at >> 8));
-	else if (column == COL(INTERVALS, end))
-		sqlite3_result_int64(ctx, (int64_t)lane_end(s->lane, s->i));
-	else if (column == COL(INTERVALS, ns))
+	else if (times && column == COL(INTERVALS, ns))
 		sqlite3_result_int64(ctx, (int64_t)(lane_end(s->lane, s->i) - (s->cur->at >> 8)));
-	else if (s->table == TABLE_WAITS)
-		wait_column(s, ctx, column);
+	else if (times && column == COL(INTERVALS, start))
+		sqlite3_result_int64(ctx, (int64_t)(s->cur->at >> 8));
+	else if (times && column == COL(INTERVALS, end))
+		sqlite3_result_int64(ctx, (int64_t)lane_end(s->lane, s->i));
 	else
-		interval_column(s, ctx, column);
+		other_column(s, ctx, column);
 }

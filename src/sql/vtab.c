@@ -22,7 +22,8 @@ struct cursor {
 	struct sql *sql;
 	enum table table;
 	sqlite3_int64 row;
-	bool none; /* no row can match */
+	bool none;    /* no row can match */
+	bool by_scan; /* it is one of scan.c's tables */
 	struct scan scan;
 	struct list list;
 	struct frame_list frames;
@@ -251,6 +252,7 @@ static int vtab_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 
 	c->sql = v->sql;
 	c->table = v->table;
+	c->by_scan = is_scan(v->table);
 	*ret = &c->base;
 	return SQLITE_OK;
 }
@@ -371,7 +373,7 @@ static int vtab_next(sqlite3_vtab_cursor *base)
 	struct cursor *c = (struct cursor *)base;
 
 	c->row++;
-	if (is_scan(c->table))
+	if (c->by_scan)
 		scan_next(&c->scan);
 	else if (c->table == TABLE_FRAMES)
 		frames_next(&c->frames);
@@ -386,7 +388,7 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 
 	if (c->none)
 		return true;
-	if (is_scan(c->table))
+	if (c->by_scan)
 		return c->scan.eof;
 	if (c->table == TABLE_FRAMES)
 		return c->frames.stack >= c->frames.stacks.n;
@@ -398,7 +400,7 @@ static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int colu
 	struct cursor *c = (struct cursor *)base;
 	struct cell cell;
 
-	if (is_scan(c->table)) {
+	if (c->by_scan) {
 		scan_column(&c->scan, ctx, (unsigned)column);
 	} else if (c->table == TABLE_FRAMES) {
 		/* Another cursor may have been at another stack meanwhile. */

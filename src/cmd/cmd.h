@@ -33,9 +33,9 @@ struct cmd_words {
 struct cmd_form {
 	const char *usage; /* of --help, before the options */
 	const struct option_row *rows;
-	void (*more)(void);	       /* behind them; NULL: nothing */
-	enum cmd_operand operands[3];  /* in their order, as many as there may be, then NONE */
-	const char *schema;	       /* of --json, if there is such an option */
+	void (*more)(void);	      /* behind them; NULL: nothing */
+	enum cmd_operand operands[3]; /* in their order, as many as there may be, then NONE */
+	const char *schema; /* of --json, or its shape in words; NULL: there is no such option */
 	const struct cmd_words *words; /* NULL, or ends with one whose option is NULL */
 };
 

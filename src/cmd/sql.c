@@ -44,6 +44,7 @@ const struct cmd_form cmd_sql_form = {
 	.rows = rows,
 	.more = tables,
 	.operands = {OPERAND_CAPTURE, OPERAND_TEXT},
+	.schema = "an array of objects, one a row",
 };
 
 struct asked {

@@ -119,7 +119,7 @@ void topic_units(FILE *out)
 
 void topic_json(FILE *out)
 {
-	topic_say(out, "--json writes one object. Its \"schema\" names what it holds; the number "
+	topic_say(out, "What --json writes has a \"schema\", which names what it holds; the number "
 		       "behind the slash changes when a key goes or means something else, not when "
 		       "one is added:");
 	fputc('\n', out);

@@ -10,6 +10,8 @@
 #include "base/units.h"
 
 enum { HELP_ID = 1000, FIRST_ID = 1001, ROWS_MAX = 64 };
+/* Columns: where help begins, and where it ends. */
+enum { HELP_AT = 26, HELP_WIDE = 80 };
 
 static const char *limit(const struct option_row *r, uint64_t v, char *out, size_t room)
 {
@@ -188,6 +190,28 @@ int options_parse(const struct option_row *rows, int argc, char **argv, unsigned
 	return 0;
 }
 
+/* Behind HELP_AT columns that are there already, broken at blanks. */
+static void put_help(const char *text, FILE *out)
+{
+	size_t at = HELP_AT;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (at > HELP_AT && at + 1 + n > HELP_WIDE) {
+			fprintf(out, "\n%*s", HELP_AT, "");
+			at = HELP_AT;
+		} else if (at > HELP_AT) {
+			fputc(' ', out);
+			at++;
+		}
+		fwrite(text, 1, n, out);
+		at += n;
+		text += n + strspn(text + n, " ");
+	}
+	fputc('\n', out);
+}
+
 void options_help(const struct option_row *rows, FILE *out)
 {
 	for (; rows->name; rows++) {
@@ -196,8 +220,10 @@ void options_help(const struct option_row *rows, FILE *out)
 				 rows->letter ? rows->letter : ' ', rows->letter ? ", " : "  ",
 				 rows->name, rows->arg ? " " : "", rows->arg ? rows->arg : "");
 
-		fprintf(out, "  %-24s%s%s\n", left, n > 23 ? "\n                          " : "",
-			rows->help);
+		fprintf(out, "  %-*s", HELP_AT - 2, left);
+		if (n > HELP_AT - 3)
+			fprintf(out, "\n%*s", HELP_AT, "");
+		put_help(rows->help, out);
 	}
 	fprintf(out, "  %-24s%s\n", "-h, --help", "show this text");
 }

@@ -36,11 +36,9 @@ static const struct cmd_words words[] = {
 
 const struct cmd_form cmd_doctor_form = {
 	.usage = "usage: thaw doctor [options]\n\n"
-		 "Says what thaw can record on this machine, for this user, what it will leave out "
-		 "and\n"
-		 "why, and what to do about it. Exit status: 0 all is well, 1 something is left "
-		 "out,\n"
-		 "2 nothing can be recorded.\n\n",
+		 "Says what thaw can record on this machine, for this user, what it will leave\n"
+		 "out and why, and what to do about it. Exit status: 0 all is well, 1 something\n"
+		 "is left out, 2 nothing can be recorded.\n\n",
 	.rows = rows,
 	.words = words,
 	.schema = DOCTOR_SCHEMA,

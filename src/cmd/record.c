@@ -43,13 +43,12 @@ static const struct cmd_words words[] = {
 };
 
 const struct cmd_form cmd_record_form = {
-	.usage =
-		"usage: thaw record [options] [--] COMMAND [ARG...]\n"
-		"       thaw record [options] -p PID | -t TID | --cgroup PATH | -a\n\n"
-		"Records where every thread's time goes, into capture.thaw, until the command "
-		"ends,\n"
-		"the time is up, or Ctrl-C (a second one quits at once; the file stays readable).\n"
-		"With a command, its exit status is thaw's.\n\n",
+	.usage = "usage: thaw record [options] [--] COMMAND [ARG...]\n"
+		 "       thaw record [options] -p PID | -t TID | --cgroup PATH | -a\n\n"
+		 "Records where every thread's time goes, into capture.thaw, until the command\n"
+		 "ends, the time is up, or Ctrl-C (a second one quits at once; the file stays\n"
+		 "readable).\n"
+		 "With a command, its exit status is thaw's.\n\n",
 	.rows = rows,
 	.operands = {OPERAND_COMMAND},
 	.words = words,

@@ -34,9 +34,8 @@ static const struct cmd_words words[] = {
 
 const struct cmd_form cmd_report_form = {
 	.usage = "usage: thaw report [options] [FILE]\n\n"
-		 "Says where the threads' time went in a capture (capture.thaw): who ran, who "
-		 "waited,\n"
-		 "where and for whom. Times count from the beginning of the recording.\n\n",
+		 "Says where the threads' time went in a capture (capture.thaw): who ran, who\n"
+		 "waited, where and for whom. Times count from the beginning of the recording.\n\n",
 	.rows = rows,
 	.operands = {OPERAND_CAPTURE},
 	.words = words,

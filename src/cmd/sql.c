@@ -38,9 +38,8 @@ static void tables(void)
 
 const struct cmd_form cmd_sql_form = {
 	.usage = "usage: thaw sql [options] [FILE] [STATEMENT]\n\n"
-		 "Answers SQL about a capture (capture.thaw). Without a statement it asks for "
-		 "them;\n"
-		 "a pipe or -f has them read from there.\n\n",
+		 "Answers SQL about a capture (capture.thaw). Without a statement it asks for\n"
+		 "them; a pipe or -f has them read from there.\n\n",
 	.rows = rows,
 	.more = tables,
 	.operands = {OPERAND_CAPTURE, OPERAND_TEXT},

@@ -73,6 +73,8 @@ def check_verb(verb):
     ok(f"a page of thaw {verb}",
        "" if re.search(rf"^\.SH NAME\nthaw-{verb} \\?- ", page, re.M) else "its NAME is another")
     known = of_help(verb)
+    help_text = thaw(verb, "--help").split("show this text", 1)[0]
+    ok(f"thaw {verb} --help fits 80 columns", [line for line in help_text.splitlines() if len(line) > 80])
     missing = known - set(OPTION.findall(page.replace('"', " "))) - {"-h", "--help"}
     ok(f"thaw-{verb}(1) has every option of --help", ", ".join(sorted(missing)))
     ok(f"thaw-{verb}(1) has no other options", ", ".join(sorted(of_tags(page) - known)))

@@ -159,6 +159,26 @@ static void test_help(void **state)
 		assert_true(strcspn(line, "\n") <= 80);
 }
 
+/* What is too long for its line goes on below itself. */
+static void test_long_help(void **state)
+{
+	static const struct option_row rows[] = {
+		{0, "a-name-that-leaves-no-room", OPTION_STR, 0, "VALUE",
+		 "one two three four five six seven eight nine ten eleven twelve", 0, 0, 0},
+		{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
+	};
+	static const char want[] =
+		"      --a-name-that-leaves-no-room VALUE\n"
+		"                          one two three four five six seven eight nine ten\n"
+		"                          eleven twelve\n";
+	char text[512] = "";
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	options_help(rows, f);
+	fclose(f);
+	assert_memory_equal(text, want, sizeof(want) - 1);
+}
+
 static void test_closest(void **state)
 {
 	static const char *const verbs[] = {"record", "report", "locks", "a", NULL};
@@ -176,7 +196,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_type), cmocka_unit_test(test_operands),
 		cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_list_is_bounded),
-		cmocka_unit_test(test_help),	   cmocka_unit_test(test_closest),
+		cmocka_unit_test(test_help),	   cmocka_unit_test(test_long_help),
+		cmocka_unit_test(test_closest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

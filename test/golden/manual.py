@@ -99,6 +99,18 @@ def rows(macro, name_at, *path):
             for m in re.findall(rf"^{macro}\(([^\n]*)\)", text, flags=re.M)]
 
 
+def check_examples(name, text, known):
+    """What is typed as thaw VERB ... has a verb and options that there are; known: by verb."""
+    bad, n = [], 0
+    for line in text.splitlines():
+        for verb, rest in re.findall(r"(?:^|[ (|;&])thaw ([a-z]+)((?: [^|;&)>]*)?)", line):
+            n += 1
+            words = re.sub(r"'[^']*'|\"[^\"]*\"|\$\([^)]*\)?", "x", rest).split(" -- ")[0].replace("=", " ")
+            unknown = [verb] if verb not in known else set(OPTION.findall(words)) - known[verb]
+            bad += [f"{line}: {u}" for u in unknown]
+    ok(f"the examples of {name}", bad if n else "there are none")
+
+
 def check_topics(topics):
     for topic in topics:
         text = thaw("help", topic)
@@ -155,6 +167,11 @@ def main():
         has = "--json" in of_help(verb)
         ok(f"thaw help json and thaw {verb} --help agree",
            "" if bool(schema) == has else f"schema {schema}, --json {has}")
+    known = {verb: of_help(verb) for verb in verbs}
+    check_examples("thaw help", thaw("help", "examples"), known)
+    for page in sorted(os.listdir(os.path.join(ROOT, "docs", "man"))):
+        section = plain(read("docs", "man", page)).split(".SH EXAMPLES\n", 1)[1].split("\n.SH ", 1)[0]
+        check_examples(page, section, known)
     check_topics(topics)
     check_roff()
     return failed

@@ -134,7 +134,8 @@ static void pass(struct pd_order *o, size_t n)
 		pd_block_put(e->block);
 	}
 	o->q.n -= n;
-	memmove(o->q.v, o->q.v + n, o->q.n * sizeof(*o->q.v));
+	if (n && o->q.n)
+		memmove(o->q.v, o->q.v + n, o->q.n * sizeof(*o->q.v));
 }
 
 void pd_order_put(struct pd_order *o, uint64_t ts, struct pd_block *b, const uint8_t *rec)

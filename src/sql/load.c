@@ -40,6 +40,44 @@ static void on_time(void *arg, const struct interval *iv)
 		  classes[iv->kind], iv->cpu, 0);
 }
 
+static void add_sum(struct sums *to, uint32_t thread, unsigned kind, uint64_t ns)
+{
+	size_t i = (size_t)thread * INTERVAL_KINDS + kind;
+	struct sum *s;
+
+	while (to->n <= i)
+		vec_add(to);
+	s = &to->v[i];
+	s->shortest = s->n && s->shortest < ns ? s->shortest : ns;
+	s->longest = s->longest > ns ? s->longest : ns;
+	s->n++;
+	s->ns += ns;
+}
+
+static void on_sum(void *arg, const struct interval *iv)
+{
+	add_sum(arg, iv->thread->index, iv->kind, iv->end - iv->start);
+}
+
+static void on_sum_restart(void *arg)
+{
+	((struct sums *)arg)->n = 0;
+}
+
+/* Where the intervals are there already. */
+static void sum_lanes(struct sql *s)
+{
+	s->sums.n = 0;
+	for (uint32_t t = 0; s->model->facts.has_switches && t < s->columns.threads.n; t++) {
+		const struct lane *l = &s->columns.threads.v[t];
+
+		for (size_t i = 0; i < l->n; i++)
+			if (lane_class(l, i) != CLASS_GONE)
+				add_sum(&s->sums, t, class_kind(lane_class(l, i)),
+					lane_end(l, i) - lane_start(l, i));
+	}
+}
+
 static void on_restart(void *arg)
 {
 	struct columns *c = arg;
@@ -81,19 +119,26 @@ static void show(const struct sql *s, double done)
 		s->opts.progress(s->opts.progress_arg, done);
 }
 
-static int load_model(struct sql *s, bool lean)
+/* How much of it a pass makes. */
+enum depth { DEPTH_SUMS, DEPTH_TIMES, DEPTH_MODEL };
+
+static int load_model(struct sql *s, enum depth depth)
 {
-	struct model_opts opts = {.times_only = lean};
+	struct model_opts opts = {.times_only = depth < DEPTH_MODEL};
 	struct loading *l;
 	int rc;
 
 	columns_init(&s->columns, reader_info(s->reader)->first_ts);
 	columns_attach(&s->columns, &opts);
-	if (lean) {
-		opts.sink = on_time;
+	if (depth < DEPTH_MODEL) {
+		opts.sink = depth == DEPTH_SUMS ? on_sum : on_time;
 		opts.sample_sink = NULL;
 		opts.seen_sink = NULL;
-		opts.restart = on_restart;
+		opts.restart = depth == DEPTH_SUMS ? on_sum_restart : on_restart;
+	}
+	if (depth == DEPTH_SUMS) {
+		opts.sink_arg = &s->sums;
+		s->sums.n = 0;
 	}
 	l = loading_new(s->reader, &opts);
 	while ((rc = loading_step(l, STEP)) > 0 && !s->stop)
@@ -105,12 +150,12 @@ static int load_model(struct sql *s, bool lean)
 		return rc > 0 ? SQLITE_INTERRUPT : failed(s);
 	}
 	s->model = loading_finish(l, s->path);
-	if (lean)
+	if (depth == DEPTH_TIMES)
 		settle(&s->columns, s->model);
-	else
+	else if (depth == DEPTH_MODEL)
 		columns_seal(&s->columns, s->model);
 	s->work.passes++;
-	s->work.lean_passes += lean;
+	s->work.lean_passes += depth < DEPTH_MODEL;
 	return SQLITE_OK;
 }
 
@@ -167,43 +212,67 @@ void sql_unload(struct sql *s)
 
 static int load_times(struct sql *s, unsigned want)
 {
+	enum depth depth = want & WANT_MODEL   ? DEPTH_MODEL
+			   : want & WANT_TIMES ? DEPTH_TIMES
+					       : DEPTH_SUMS;
 	int rc;
 
 	sql_unload(s);
-	rc = load_model(s, !(want & WANT_MODEL));
+	rc = load_model(s, depth);
 	/* Without switches, only the samples tell of time. */
-	if (!rc && !(want & WANT_MODEL) && !s->model->facts.has_switches) {
-		want |= WANT_MODEL;
+	if (!rc && depth != DEPTH_MODEL && !s->model->facts.has_switches) {
+		depth = DEPTH_MODEL;
 		sql_unload(s);
-		rc = load_model(s, false);
+		rc = load_model(s, depth);
 	}
-	if (!rc)
-		s->loaded |= WANT_TIMES | (want & WANT_MODEL);
+	if (rc)
+		return rc;
+	s->loaded |= depth == DEPTH_SUMS    ? WANT_SUMS
+		     : depth == DEPTH_TIMES ? WANT_TIMES
+					    : WANT_TIMES | WANT_MODEL;
+	return SQLITE_OK;
+}
+
+static int load_missing(struct sql *s, unsigned want)
+{
+	unsigned missing = want & ~s->loaded;
+	int rc = SQLITE_OK;
+
+	/* Sums are made of intervals, where there are any. */
+	if (missing & (WANT_TIMES | WANT_MODEL) ||
+	    (missing & WANT_SUMS && !(s->loaded & WANT_TIMES)))
+		rc = load_times(s, want | (s->loaded & ~(unsigned)WANT_SUMS));
+	missing = want & ~s->loaded;
+	if (!rc && (missing & WANT_SUMS)) {
+		sum_lanes(s);
+		s->loaded |= WANT_SUMS;
+	}
+	if (!rc && (missing & WANT_EVENTS)) {
+		rc = load_events(s);
+		s->loaded |= rc ? 0 : WANT_EVENTS;
+	}
+	if (!rc && (missing & WANT_SUMMARY)) {
+		/* Of all threads: there is no name that could be missing. */
+		(void)summary_new(s->model, &(struct summary_opts){0}, &s->summary);
+		s->loaded |= WANT_SUMMARY;
+	}
 	return rc;
 }
 
 int sql_load(struct sql *s, unsigned want)
 {
-	int rc = SQLITE_OK;
+	int rc;
 
 	want |= s->wanted;
 	if (want & WANT_SUMMARY)
 		want |= WANT_MODEL;
+	if (want & WANT_MODEL)
+		want |= WANT_TIMES;
 	if (!(want & ~s->loaded))
 		return SQLITE_OK;
-	if (want & ~s->loaded & (WANT_TIMES | WANT_MODEL))
-		rc = load_times(s, want);
-	if (!rc && (want & ~s->loaded & WANT_EVENTS)) {
-		rc = load_events(s);
-		s->loaded |= rc ? 0 : WANT_EVENTS;
-	}
+	rc = load_missing(s, want);
 	if (rc)
 		return rc;
-	if (want & ~s->loaded & WANT_SUMMARY) {
-		/* Of all threads: there is no name that could be missing. */
-		(void)summary_new(s->model, &(struct summary_opts){0}, &s->summary);
-		s->loaded |= WANT_SUMMARY;
-	}
 	tables_done(&s->tables);
 	tables_init(&s->tables, s->model, s->summary, reader_stacks(s->reader));
 	return SQLITE_OK;

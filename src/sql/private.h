@@ -16,6 +16,12 @@ enum {
 	WANT_MODEL = 2,	  /* all of the model, samples, wakers and holders; TIMES are in it */
 	WANT_EVENTS = 4,  /* wakings and losses as they stand in the file */
 	WANT_SUMMARY = 8, /* sums of locks, stalls; a model is in it */
+	WANT_SUMS = 16,	  /* of intervals, by thread and kind */
+};
+
+/* Of the intervals of one kind of one thread. */
+struct sum {
+	uint64_t n, ns, shortest, longest;
 };
 
 struct sql {
@@ -29,6 +35,10 @@ struct sql {
 	struct summary *summary;
 	struct columns columns;
 	struct tables tables;
+	struct sums {
+		struct sum *v; /* by thread, then kind */
+		size_t n, room;
+	} sums;
 	VEC(struct event) wakes;
 	VEC(struct event) losses;
 	struct sql_work work;
@@ -44,6 +54,11 @@ void sql_unload(struct sql *s);
 
 /* vtab.c */
 int vtabs_register(struct sql *s);
+/* sums.c */
+#define SUMS_TABLE "interval_sums"
+int sums_register(struct sql *s);
+/* Is there a statement that gives the same answer from the sums? */
+bool sums_instead(struct sql *s, const char *text, struct buf *ret);
 /* guard.c */
 void guard_install(struct sql *s);
 void sql_why(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -75,6 +90,17 @@ struct filter {
 	struct by by[FILTER_BY];
 	size_t n_by;
 };
+
+/* The kind of interval that a class of a lane is. */
+static inline enum interval_kind class_kind(unsigned class)
+{
+	if (class == CLASS_RUNNING)
+		return INTERVAL_RUNNING;
+	if (class == CLASS_LOST)
+		return INTERVAL_LOST;
+	return class == REASON_RUN_QUEUE || class == REASON_THROTTLED ? INTERVAL_RUNNABLE
+								      : INTERVAL_WAITING;
+}
 
 /* scan.c: intervals, waits and samples, thread by thread. */
 struct scan {

@@ -56,16 +56,6 @@ static enum key key_of(enum table table, unsigned column)
 	return KEY_NONE;
 }
 
-static enum interval_kind kind_of(unsigned class)
-{
-	if (class == CLASS_RUNNING)
-		return INTERVAL_RUNNING;
-	if (class == CLASS_LOST)
-		return INTERVAL_LOST;
-	return class == REASON_RUN_QUEUE || class == REASON_THROTTLED ? INTERVAL_RUNNABLE
-								      : INTERVAL_WAITING;
-}
-
 static bool is_class(enum key k)
 {
 	return k == KEY_KIND || k == KEY_REASON;
@@ -170,7 +160,7 @@ static uint64_t all_bits(enum table table)
 static const char *class_word(unsigned slot, enum key key)
 {
 	if (key == KEY_KIND)
-		return interval_kind_name(kind_of(slot_class(slot)));
+		return interval_kind_name(class_kind(slot_class(slot)));
 	return slot < CLASS_REASONS ? reason_name(slot) : NULL;
 }
 
@@ -444,7 +434,7 @@ static void interval_column(const struct scan *s, sqlite3_context *ctx, unsigned
 
 	switch (column) {
 	case COL(INTERVALS, kind):
-		result_kind(ctx, kind_of(class));
+		result_kind(ctx, class_kind(class));
 		break;
 	case COL(INTERVALS, reason):
 		if (class < CLASS_REASONS)

@@ -19,7 +19,7 @@ int sql_open(struct reader *r, const char *path, const struct sql_opts *opts, st
 	if (sqlite3_open_v2(":memory:", &s->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY,
 			    NULL) ||
-	    vtabs_register(s)) {
+	    vtabs_register(s) || sums_register(s)) {
 		sql_close(s);
 		return err_set(-ENOMEM, "SQLite does not start");
 	}
@@ -36,6 +36,7 @@ void sql_close(struct sql *s)
 	sql_unload(s);
 	vec_done(&s->wakes);
 	vec_done(&s->losses);
+	vec_done(&s->sums);
 	reader_close(s->reader);
 	free(s->path);
 	free(s->why);
@@ -96,8 +97,34 @@ static int failed(struct sql *s, int rc, const char *text)
 	return rc;
 }
 
+static int run_sums(struct sql *s, const char *text, const char *instead, enum sql_form form,
+		    FILE *out)
+{
+	sqlite3_stmt *st;
+	int rc = sqlite3_prepare_v2(s->db, instead, -1, &st, NULL);
+
+	if (!rc)
+		rc = print_rows(st, form, out);
+	if (rc && rc != SQLITE_DONE && rc != SQLITE_ROW)
+		rc = failed(s, rc, text);
+	else
+		rc = 0;
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
 {
+	struct buf instead = {0};
+
+	if (sums_instead(s, text, &instead)) {
+		int rc;
+
+		s->stop = 0;
+		rc = run_sums(s, text, buf_cstr(&instead), form, out);
+		buf_done(&instead);
+		return rc;
+	}
 	while (*text) {
 		const char *rest;
 		sqlite3_stmt *st;

@@ -152,6 +152,16 @@ static void put_stack_frames(struct chrome *c)
 	json_obj_end(j);
 }
 
+/* Where it ran, if that is known. */
+static void put_cpu(struct chrome *c, uint32_t cpu)
+{
+	if (c->m->facts.unseen & UNSEEN_CPUS)
+		return;
+	json_obj(&c->j, "args");
+	json_u64(&c->j, "cpu", cpu);
+	json_obj_end(&c->j);
+}
+
 static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
 {
 	struct chrome *c = arg;
@@ -172,9 +182,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 		snprintf(id, sizeof(id), "%" PRIu32, node);
 		json_str(&c->j, "sf", id);
 	}
-	json_obj(&c->j, "args");
-	json_u64(&c->j, "cpu", cpu);
-	json_obj_end(&c->j);
+	put_cpu(c, cpu);
 	json_obj_end(&c->j);
 	return 0;
 }
@@ -290,13 +298,12 @@ static int on_interval(void *arg, const struct interval *iv)
 	begin_event(c, "X", cats[iv->kind], interval_name(iv, reason, lock), iv->thread);
 	put_ts(c, iv->start);
 	put_time(c, "dur", iv->end - iv->start);
-	if (waits || iv->kind == INTERVAL_RUNNING) {
+	if (waits) {
 		json_obj(&c->j, "args");
-		if (waits)
-			put_wait_args(c, iv, reason, lock);
-		else
-			json_u64(&c->j, "cpu", iv->cpu);
+		put_wait_args(c, iv, reason, lock);
 		json_obj_end(&c->j);
+	} else if (iv->kind == INTERVAL_RUNNING) {
+		put_cpu(c, iv->cpu);
 	}
 	json_obj_end(&c->j);
 	if (waits)
@@ -393,5 +400,6 @@ const struct exporter export_chrome = {
 	.words = "Chrome's trace JSON, for chrome://tracing and others",
 	.suffix = ".json",
 	.kinds = EXPORT_ALL,
+	.needs = UNSEEN_TIMES,
 	.run = run,
 };

@@ -63,6 +63,7 @@ static const struct need {
 	uint32_t unseen;
 	const char *words, *with;
 } needs[] = {
+	{UNSEEN_TIMES, "when something happened", "--engine bpf or perf"},
 	{UNSEEN_SAMPLES, "where threads ran", "--engine bpf or perf"},
 	{UNSEEN_SWITCHES, "waits", "--engine bpf or perf"},
 	{UNSEEN_LOCKS, "locks", "--engine bpf, as root"},

@@ -204,7 +204,7 @@ static int on_interval(void *arg, const struct interval *iv)
 
 	if (!export_wants(p->job, iv->thread))
 		return 0;
-	if (iv->kind == INTERVAL_RUNNING && iv->cpu >= PERFETTO_CPUS)
+	if (p->scheduling && iv->kind == INTERVAL_RUNNING && iv->cpu >= PERFETTO_CPUS)
 		return err_set(-E2BIG, "Perfetto knows no more than %u CPUs", PERFETTO_CPUS);
 	perfetto_sched_interval(p, iv);
 	if (iv->kind == INTERVAL_WAITING)
@@ -216,6 +216,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 {
 	struct perfetto *p = arg;
 	const struct sample_row *r = &p->m->tally.samples.v[row];
+	bool knows_cpu = !(p->m->facts.unseen & UNSEEN_CPUS);
 	uint64_t hz = p->m->facts.freq_hz, stack;
 	size_t packet, at;
 
@@ -223,13 +224,14 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 		return 0;
 	stack = perfetto_stack(p, r->kstack, r->ustack, false);
 	packet = perfetto_packet(p, ts, WRITER_EVENTS);
-	at = pb_begin(&p->out, 66);	       /* perf_sample */
-	pb_u64(&p->out, 1, cpu);	       /* cpu */
+	at = pb_begin(&p->out, 66); /* perf_sample */
+	if (knows_cpu)
+		pb_u64(&p->out, 1, cpu);       /* cpu */
 	pb_u64(&p->out, 2, th->pid);	       /* pid */
 	pb_u64(&p->out, 3, th->tid);	       /* tid */
 	pb_some(&p->out, 4, stack);	       /* callstack_iid */
 	pb_u64(&p->out, 5, r->kstack ? 1 : 2); /* cpu_mode: MODE_KERNEL, MODE_USER */
-	if (hz && cpu < PERFETTO_CPUS) {
+	if (hz && knows_cpu && cpu < PERFETTO_CPUS) {
 		while (p->cpus.n <= cpu)
 			vec_add(&p->cpus);
 		pb_u64(&p->out, 6,
@@ -275,6 +277,7 @@ static int run(const struct export_job *job)
 		.from = model_window_start(m),
 		.suspended = suspended_ns(job->reader),
 		.kernel_known = *m->facts.kernel,
+		.scheduling = !(m->facts.unseen & (UNSEEN_SWITCHES | UNSEEN_CPUS)),
 		.threads = mem_zalloc((m->timeline.threads.n + 1) * sizeof(*p.threads)),
 	};
 	struct walk walk = {
@@ -308,5 +311,6 @@ const struct exporter export_perfetto = {
 	.suffix = ".perfetto-trace",
 	.binary = true,
 	.kinds = EXPORT_ALL,
+	.needs = UNSEEN_TIMES,
 	.run = run,
 };

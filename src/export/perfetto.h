@@ -66,6 +66,7 @@ struct perfetto {
 	bool ended;	    /* the recording has: what follows is not part of it */
 	uint32_t events;
 	bool kernel_known;
+	bool scheduling;    /* the capture has it, and says on which CPUs */
 	struct buf out;	    /* whole packets, on their way */
 	struct buf scratch; /* a name, made clean */
 	VEC(struct perfetto_cpu) cpus;

@@ -261,7 +261,7 @@ void perfetto_sched_interval(struct perfetto *p, const struct interval *iv)
 {
 	bool waits = iv->kind == INTERVAL_WAITING;
 
-	if (!p->m->facts.has_switches)
+	if (!p->scheduling)
 		return;
 	if (iv->kind == INTERVAL_RUNNING)
 		ran(p, iv);
@@ -310,7 +310,7 @@ static void forked(struct perfetto *p, const struct event *ev)
 int perfetto_sched_event(struct perfetto *p, const struct event *ev, bool inside)
 {
 	put_pending(p, false);
-	if (!inside || p->ended || !p->m->facts.has_switches)
+	if (!inside || p->ended || !p->scheduling)
 		return 0;
 	if (ev->kind != EV_SWITCH && ev->kind != EV_WAKING && ev->kind != EV_FORK)
 		return 0;

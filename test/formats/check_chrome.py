@@ -7,7 +7,7 @@ import json
 import os
 from decimal import Decimal
 
-from common import THAW, capture, captures, export, fails, report, test
+from common import THAW, WORK, capture, captures, export, fails, report, run, test
 
 FIELDS = {"running": "running_ns", "runnable": "runnable_ns", "waiting": "waiting_ns",
           "lost": "lost_ns"}
@@ -136,6 +136,16 @@ def engine_without_waits():
     assert code == 1 and "does not see" in words, words
 
 
+
+def timeless():
+    """Collapsed stacks do not say when: nothing to lay along a line."""
+    source, out = os.path.join(WORK, "chrome.folded"), os.path.join(WORK, "chrome-timeless.thaw")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("worker;main;work 12\n")
+    run(THAW, "import", "-q", source, "-o", out)
+    code, words = fails(THAW, "export", out, "-f", "chrome", "-o", os.devnull)
+    assert code == 1 and "does not see when something happened" in words, (code, words)
+
 for each in captures() + [n for n in ("names", "lost", "empty") if capture(n)]:
     test(f"chrome {each}: intervals tile, and are the report's", intervals, each)
     test(f"chrome {each}: names", names, each)
@@ -152,3 +162,4 @@ for which in ("cpu", "wait", "lock"):
     test(f"chrome locks --kind {which}", only, which)
 if capture("ctimer"):
     test("chrome ctimer: an engine that sees no waits", engine_without_waits)
+test("chrome: a capture without times is refused", timeless)

@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 
-from common import THAW, capture, captures, export, fails, need, report, run, test
+from common import THAW, WORK, capture, captures, export, fails, need, report, run, test
 from prototext import decode, one
 
 PROTOC = need("protoc", "protobuf-compiler")
@@ -337,6 +337,16 @@ def engine_without_waits():
     assert code == 1 and "does not see" in words, words
 
 
+
+def timeless():
+    """Collapsed stacks do not say when: nothing to lay along a line."""
+    source, out = os.path.join(WORK, "perfetto.folded"), os.path.join(WORK, "perfetto-timeless.thaw")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("worker;main;work 12\n")
+    run(THAW, "import", "-q", source, "-o", out)
+    code, words = fails(THAW, "export", out, "-f", "perfetto", "-o", os.devnull)
+    assert code == 1 and "does not see when something happened" in words, (code, words)
+
 def query(shell, path, sql):
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
         file.write(sql)
@@ -385,3 +395,4 @@ for each in ("names", "lost", "empty"):
         test(f"perfetto {each}: hostile captures", hostile, each)
 if capture("ctimer"):
     test("perfetto ctimer: an engine that sees no waits", engine_without_waits)
+test("perfetto: a capture without times is refused", timeless)

@@ -368,22 +368,18 @@ static void any_events(void **state)
 	assert_true(exact > ROUNDS);
 }
 
-/* Perfetto's clock goes on while the machine is suspended, the capture's does not. */
-static void clocks(void **state)
+/* One switch to thread 1 and one from it, with a fact; what comes of it. The caller frees it. */
+static struct bytes export_two(const char *key, const char *value, char **ret_text)
 {
 	struct export_job job = {.title = "t", .kinds = EXPORT_ALL};
-	char path[] = "/tmp/thaw-test-XXXXXX", *text = NULL;
-	uint64_t asleep = 7000000000, seen[7] = {0}, packets = 0;
-	struct field packet, f;
-	struct trace t = {0};
+	char path[] = "/tmp/thaw-test-XXXXXX";
 	struct summary *summary;
-	struct bytes all;
 	struct writer *w;
 	size_t len;
 
 	close(mkstemp(path));
 	assert_int_equal(writer_open(path, &(struct writer_opts){.no_sync = true}, &w), 0);
-	writer_meta(w, "asleep_ns", "7000000000");
+	writer_meta(w, key, value);
 	writer_event(w, &(struct event){.ts = T0, .kind = EV_MARK, .mark = {MARK_BEGIN}});
 	writer_event(w, &(struct event){.ts = T0 + 5, .kind = EV_SWITCH, .switch_ = {0, 1, 0}});
 	writer_event(w, &(struct event){.ts = T0 + 9, .kind = EV_SWITCH, .switch_ = {1, 0, 1}});
@@ -392,10 +388,25 @@ static void clocks(void **state)
 	assert_int_equal(model_load(job.reader, path, &(struct model_opts){0}, &job.model), 0);
 	assert_int_equal(summary_new(job.model, &(struct summary_opts){0}, &summary), 0);
 	job.summary = summary;
-	job.out = open_memstream(&text, &len);
+	job.out = open_memstream(ret_text, &len);
 	assert_int_equal(export_perfetto.run(&job), 0);
 	fclose(job.out);
-	all = (struct bytes){(const uint8_t *)text, (const uint8_t *)text + len};
+	summary_free(summary);
+	model_free(job.model);
+	reader_close(job.reader);
+	unlink(path);
+	return (struct bytes){(const uint8_t *)*ret_text, (const uint8_t *)*ret_text + len};
+}
+
+/* Perfetto's clock goes on while the machine is suspended, the capture's does not. */
+static void clocks(void **state)
+{
+	uint64_t asleep = 7000000000, seen[7] = {0}, packets = 0;
+	char *text;
+	struct bytes all = export_two("asleep_ns", "7000000000", &text);
+	struct field packet, f;
+	struct trace t = {0};
+
 	while (next(&all, &packet)) {
 		struct bytes snapshot = sub(packet.in, 6), events = sub(packet.in, 1);
 
@@ -413,10 +424,18 @@ static void clocks(void **state)
 	assert_int_equal(t.changes.v[1].ts, T0 + 9 + asleep);
 	vec_done(&t.changes);
 	free(text);
-	summary_free(summary);
-	model_free(job.model);
-	reader_close(job.reader);
-	unlink(path);
+}
+
+/* Of a capture that does not know on which CPUs its threads ran, there are none. */
+static void no_cpus(void **state)
+{
+	char *text;
+	struct bytes all = export_two("unseen", "cpus", &text);
+	struct field packet;
+
+	while (next(&all, &packet))
+		assert_null(sub(packet.in, 1).p);
+	free(text);
 }
 
 int main(void)
@@ -424,6 +443,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_events),
 		cmocka_unit_test(clocks),
+		cmocka_unit_test(no_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

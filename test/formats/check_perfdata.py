@@ -146,3 +146,14 @@ for each in captures():
     if "locks" in each or each == "demo":
         test(f"perfdata {each}: waits for locks", locks_only, each)
 test("perfdata ctimer: no waits, and it says so", without_waits)
+for each in ("names", "lost"):
+    if capture(each):
+        test(f"perfdata {each}: perf has the report's samples and waits", totals, each)
+
+
+def nothing():
+    assert script(export("empty", "perfdata", suffix=".all")) == []
+
+
+if capture("empty"):
+    test("perfdata empty: perf reads it, and finds nothing", nothing)

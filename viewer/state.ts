@@ -150,7 +150,7 @@ export type Listener = (state: State, before: State) => void;
 const QUIET_MS = 300;
 
 export class Store {
-	private state: State = readState(location.hash);
+	private state: State = readState(location.hash || start());
 	private listeners: Listener[] = [];
 	private timer = 0;
 
@@ -215,6 +215,11 @@ export class Store {
 		if (hash !== (location.hash || "#"))
 			history.replaceState({ depth: depth() }, "", hash);
 	}
+}
+
+/* What a page shows first that was made to show something. */
+function start(): string {
+	return document.querySelector<HTMLMetaElement>('meta[name="thaw-start"]')?.content ?? "";
 }
 
 /* How many steps of this page lie behind. */

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* thaw diff: two captures, or two ranges of one, against each other. */
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/units.h"
@@ -13,11 +16,14 @@
 #include "cmd/progress.h"
 #include "diff/diff.h"
 #include "diff/folded.h"
+#include "diff/join.h"
+#include "page/page.h"
+#include "store/reader.h"
 
 struct diff_args {
 	bool json, all;
 	uint64_t top;
-	const char *before, *after, *thread, *per, *alpha, *noise, *format, *kind, *output;
+	const char *before, *after, *thread, *per, *alpha, *noise, *format, *kind, *output, *html;
 };
 
 #define AT(member) offsetof(struct diff_args, member)
@@ -38,6 +44,8 @@ static const struct option_row rows[] = {
 	{0, "json", OPTION_FLAG, AT(json), NULL, "everything, as JSON", 0, 0, 0},
 	{'f', "format", OPTION_STR, AT(format), "FORMAT",
 	 "collapsed: stacks with both sides' counts", 0, 0, 0},
+	{0, "html", OPTION_STR, AT(html), "FILE", "write a page with both as a flame graph", 0, 0,
+	 0},
 	{0, "kind", OPTION_STR, AT(kind), "KIND", "of these: cpu, wait or lock (cpu)", 0, 0, 0},
 	{'o', "output", OPTION_STR, AT(output), "FILE", "where to write (standard output)", 0, 0,
 	 0},
@@ -182,6 +190,77 @@ static int parse_paths(int argc, char **argv, int first, struct part *a, struct 
 	return 0;
 }
 
+/*
+ * What the page shows first: both ranges, and the flame graph that compares them. `moved`: by how
+ * much the times of the second are later than they were.
+ */
+static void start_of(char *out, size_t room, const struct diff *d, uint64_t moved)
+{
+	uint64_t begin = d->a->s->model->timeline.begin;
+	uint64_t a = d->a->start - begin, b = d->b->start + moved - begin;
+
+	snprintf(out, room, "sel=%" PRIu64 "-%" PRIu64 "&sel2=%" PRIu64 "-%" PRIu64 "&tab=flame", a,
+		 a + d->a->window, b, b + d->b->window);
+}
+
+/* Both captures in a file without a name. */
+static int join(const struct part *a, const struct part *b, uint64_t *ret_moved,
+		struct reader **ret)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[4096];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/thaw-diff-XXXXXX", folder && *folder ? folder : "/tmp");
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return err_set(-errno, "cannot make a temporary file in %s: %s", path,
+			       strerror(errno));
+	close(fd);
+	rc = diff_join(a->capture.reader, b->capture.reader, path, ret_moved);
+	rc = rc ? rc : reader_open(path, ret);
+	unlink(path);
+	return rc;
+}
+
+static int put_page(const struct part *a, const struct part *b, const char *output,
+		    const char *start, struct reader *r)
+{
+	char title[256];
+	struct export_job job = {.reader = r, .title = title, .start = start};
+	struct output o;
+	int rc = output_create(output, &o);
+
+	if (rc)
+		return rc;
+	snprintf(title, sizeof(title), "%s, %s", a->path, b->path);
+	job.out = o.out;
+	rc = export_html.run(&job);
+	return output_finish(&o, rc);
+}
+
+static int write_page(const struct part *a, const struct part *b, const struct diff *d,
+		      const char *output)
+{
+	bool one = same_file(a->path, b->path);
+	struct reader *r = a->capture.reader;
+	uint64_t moved = 0;
+	char start[128];
+	int rc = 0;
+
+	if (same_file(output, a->path) || same_file(output, b->path))
+		return err_set(-EINVAL, "%s is one of the captures; write to another file", output);
+	if (!one)
+		rc = join(a, b, &moved, &r);
+	if (rc)
+		return rc;
+	start_of(start, sizeof(start), d, moved);
+	rc = put_page(a, b, output, start, r);
+	if (!one)
+		reader_close(r);
+	return rc;
+}
+
 static int check_format(const struct diff_args *args, enum export_kind *ret_kind)
 {
 	*ret_kind = EXPORT_CPU;
@@ -263,7 +342,8 @@ static int run(struct part *a, struct part *b, const struct diff_args *args,
 	progress_end(&bar);
 	if (!rc) {
 		d = diff_new(&a->side, &b->side, opts);
-		rc = write_out(d, args, kind);
+		rc = args->html ? write_page(a, b, d, args->html) : 0;
+		rc = rc ? rc : write_out(d, args, kind);
 		diff_free(d);
 		unload(b);
 	}

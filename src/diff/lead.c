@@ -74,7 +74,12 @@ static void put_row(const struct diff *d, const struct diff_row *r, struct buf *
 	const char *last = strrchr(it->name, '>');
 	char name[TEXT], doing[TEXT];
 
-	words_safe(name, sizeof(name), r->kind == DIFF_WAIT && last ? last + 2 : it->name, 60);
+	if ((r->kind == DIFF_SELF || r->kind == DIFF_TOTAL) && it->name[0] == '[')
+		snprintf(name, sizeof(name), "Code without a symbol in %s",
+			 words_safe(doing, sizeof(doing), it->where, 40));
+	else
+		words_safe(name, sizeof(name), r->kind == DIFF_WAIT && last ? last + 2 : it->name,
+			   60);
 	switch (r->kind) {
 	case DIFF_SELF:
 	case DIFF_TOTAL:

@@ -65,7 +65,7 @@ static int run(const struct export_job *job)
 	struct buf text = {0};
 	int rc;
 
-	page_begin(&text, PAGE_FILE, job->title, NULL);
+	page_begin(&text, PAGE_FILE, job->title, NULL, job->start);
 	rc = put_text(out, &text);
 	rc = rc ? rc : put_engine(out);
 	rc = rc ? rc : put_capture(job);

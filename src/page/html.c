@@ -52,7 +52,8 @@ static struct part document(void)
 	return (struct part){page_document, page_document_end};
 }
 
-void page_begin(struct buf *out, enum page_host host, const char *title, const char *token)
+void page_begin(struct buf *out, enum page_host host, const char *title, const char *token,
+		const char *start)
 {
 	struct part rest = document();
 
@@ -61,6 +62,11 @@ void page_begin(struct buf *out, enum page_host host, const char *title, const c
 	put(out, before(&rest, META));
 	if (token)
 		buf_printf(out, "<meta name=\"thaw-token\" content=\"%s\">\n", token);
+	if (start) {
+		buf_printf(out, "<meta name=\"thaw-start\" content=\"");
+		put_text(out, start);
+		buf_printf(out, "\">\n");
+	}
 	put(out, before(&rest, TITLE));
 	put_text(out, title);
 	put(out, before(&rest, DATA));

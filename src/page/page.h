@@ -20,9 +20,11 @@ enum page_host {
 
 /*
  * The document up to its data, and from there on. `token`, of letters and digits, is what a served
- * page shows when it asks; NULL for a file.
+ * page shows when it asks; NULL for a file. `start` is what it shows first, as its address would
+ * say it (viewer/state.ts: "sel=0-5&tab=flame"); NULL: as it likes.
  */
-void page_begin(struct buf *out, enum page_host host, const char *title, const char *token);
+void page_begin(struct buf *out, enum page_host host, const char *title, const char *token,
+		const char *start);
 void page_end(struct buf *out);
 
 /* The content security policy that is in the document: a server says it in a header too. */

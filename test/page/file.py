@@ -79,6 +79,56 @@ def same_report(capture, text):
         check(a == b, f"{capture}: another report, {args}")
 
 
+def summed(capture, *args):
+    """What a report says that does not depend on when it was, nor on numbers of locks."""
+    r = thaw("report", "--json", *args, capture)
+    check(r.returncode == 0, f"report: {r.stderr}")
+    r = json.loads(r.stdout)
+    waits = {}
+    for w in r["waits"]:
+        key = (w["reason"], tuple(f["name"] for f in w["stack"]))
+        waits[key] = waits.get(key, 0) + w["total_ns"]
+    return {"threads": sorted((t["tid"], t["comm"], t["running_ns"], t["runnable_ns"], t["waiting_ns"], t["samples"])
+                              for t in r["threads"]),
+            "functions": sorted((f["name"], f["module"], f["self_samples"], f["total_samples"])
+                                for f in r["functions"]),
+            "waits": waits,
+            "locks": sorted((k["kind"], k["name"], k["waits"], k["total_wait_ns"]) for k in r["locks"])}
+
+
+def test_a_page_of_two_captures():
+    """thaw diff --html: each side's range of the capture in the page has the report of that side."""
+    for a, b in (("before", "after"), ("story", "locks"), ("locks", "story")):
+        for kind in (a, b):
+            golden(kind, f"{kind}.thaw")
+        r = thaw("diff", f"{a}.thaw", f"{b}.thaw", "--html", "two.html")
+        check(r.returncode == 0 and r.stdout, f"diff: exit {r.returncode}: {r.stderr}")
+        with open("two.html", encoding="utf-8") as f:
+            text = f.read()
+        start = Document(text).all("meta", name="thaw-start")[0][1]["content"]
+        ranges = re.fullmatch(r"sel=(\d+)-(\d+)&sel2=(\d+)-(\d+)&tab=flame", start).groups()
+        with open("back.thaw", "wb") as f:
+            f.write(capture_in(text))
+        check(thaw("info", "--verify", "back.thaw").returncode == 0, "it is damaged")
+        for kind, begin, end in ((a, *ranges[:2]), (b, *ranges[2:])):
+            want, got = summed(f"{kind}.thaw"), summed("back.thaw", "--from", f"{begin}ns", "--to", f"{end}ns")
+            for key, value in want.items():
+                check(got[key] == value, f"{kind} in {a}, {b}: other {key}: {got[key]} instead of {value}")
+
+
+def test_a_page_of_two_ranges():
+    golden("before", "before.thaw")
+    r = thaw("diff", "before.thaw", "--before", "0s,4s", "--after", "5s,9s", "--html", "two.html")
+    check(r.returncode == 0, f"diff: exit {r.returncode}: {r.stderr}")
+    with open("two.html", encoding="utf-8") as f:
+        text = f.read()
+    start = Document(text).all("meta", name="thaw-start")[0][1]["content"]
+    check(start == "sel=0-4000000000&sel2=5000000000-9000000000&tab=flame", start)
+    same_report("before.thaw", text)
+    r = thaw("diff", "before.thaw", "--before", "0s,4s", "--after", "5s,9s", "--html", "before.thaw")
+    check(r.returncode == 1 and "is one of the captures" in r.stderr, r.stderr)
+
+
 def test_it_is_one_document():
     d = Document(export(golden("story", "story.thaw")))
     check(not d.open, f"not closed: {d.open}")

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two captures as one: the second behind the first, as if they had been recorded one after the
+ * other. Whatever compares two ranges of one capture then compares two captures.
+ */
+#ifndef THAW_DIFF_JOIN_H
+#define THAW_DIFF_JOIN_H
+
+#include <stdint.h>
+
+struct reader;
+
+/*
+ * Into a file; *ret_moved is what is added to the times of the second (modulo 2^64). Facts are
+ * those of the first, but what either did not see is not seen.
+ */
+int diff_join(struct reader *a, struct reader *b, const char *path, uint64_t *ret_moved);
+
+#endif

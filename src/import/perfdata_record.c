@@ -86,6 +86,21 @@ static void take_stack(struct cursor *c, struct pd_sample *s)
 	s->n_stack = len < room ? len : room;
 }
 
+/* Since 6.16 the thread, the time waited and the stack are what perf's BPF program has put there.
+ */
+static bool take_wait(struct pd_sample *s)
+{
+	struct cursor c = cur_init(s->raw, s->n_raw);
+
+	s->pid = cur_u32(&c);
+	s->tid = cur_u32(&c);
+	s->period = cur_u64(&c);
+	s->n_chain = cur_u64(&c);
+	s->chain = c.base + c.pos;
+	skip_times(&c, s->n_chain, 8);
+	return cur_ok(&c);
+}
+
 bool pd_sample_parse(const struct pd_attr *a, const uint8_t *rec, size_t len, struct pd_sample *s)
 {
 	uint64_t type = a->a.sample_type;
@@ -128,6 +143,8 @@ bool pd_sample_parse(const struct pd_attr *a, const uint8_t *rec, size_t len, st
 		take_regs(&c, a->a.sample_regs_user, s);
 	if (type & PERF_SAMPLE_STACK_USER)
 		take_stack(&c, s);
+	if (cur_ok(&c) && a->role == PD_OFFCPU && type & PERF_SAMPLE_RAW)
+		return take_wait(s);
 	return cur_ok(&c);
 }
 

@@ -122,7 +122,8 @@ int pd_choose(struct pd_import *i, const char *event)
 		i->fork_records |= a->a.task;
 		i->switch_records |= a->a.context_switch;
 		i->no_cpus |= a->a.context_switch && !(a->a.sample_type & PERF_SAMPLE_CPU);
-		if (!strcmp(a->name, "offcpu-time") && a->a.sample_type & PERF_SAMPLE_PERIOD)
+		if (!strcmp(a->name, "offcpu-time") &&
+		    a->a.sample_type & (PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW))
 			a->role = PD_OFFCPU;
 	}
 	rc = find_tracepoints(f);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "import/import.h"
 #include "store/reader.h"
 #include "unit/import/build.h"
@@ -213,6 +214,70 @@ static void test_unseen(void **state)
 	files_close(&io);
 }
 
+/* In the pipe form: an event, its name, and a wait of 5 ms as perf 6.16 has it. */
+static void put_waits(struct buf *b)
+{
+	static const uint64_t stack[] = {(uint64_t)PERF_CONTEXT_USER, 0x401010, 0x401120};
+	size_t at;
+
+	buf_put(b, "PERFILE2", 8);
+	b64(b, 16);
+	at = rec_begin(b, 64, 0);
+	put_attr(b, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT,
+		 PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+			 PERF_SAMPLE_RAW);
+	b64(b, ID_CLOCK);
+	rec_end(b, at);
+	at = rec_begin(b, 78, 0);
+	b64(b, 2);
+	b64(b, ID_CLOCK);
+	btext(b, "offcpu-time", 16);
+	rec_end(b, at);
+	rec_comm(b, 7, "seven", 1 * MS, true);
+	rec_mmap(b, 7, 0x400000, 0x10000, 0, "/bin/prog", 1 * MS);
+	at = rec_begin(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	b64(b, ID_CLOCK);
+	b64(b, 0); /* whoever it was in whose time it was written */
+	b64(b, 9 * MS);
+	b64(b, 0);
+	b32(b, 52);
+	b32(b, 7);
+	b32(b, 7);
+	b64(b, 5 * MS);
+	b64(b, 3);
+	buf_put(b, stack, sizeof(stack));
+	b64(b, 0); /* the cgroup */
+	rec_end(b, at);
+}
+
+static void test_waits(void **state)
+{
+	const struct frame *f;
+	struct buf b = {0};
+	struct reader *r;
+	struct files io;
+	struct event ev;
+
+	files_open(&io);
+	put_waits(&b);
+	assert_int_equal(import(&io, b.p, b.len), 0);
+	assert_int_equal(reader_open(io.out_path, &r), 0);
+	/* It runs from its begin, waits, and runs again. */
+	assert_int_equal(count(r, EV_SWITCH), 3);
+	assert_true(event_at(r, EV_SWITCH, 1, &ev));
+	assert_int_equal(ev.ts, 4 * MS);
+	assert_int_equal(ev.switch_.prev, 7);
+	assert_true(event_at(r, EV_SWITCH, 2, &ev));
+	assert_int_equal(ev.ts, 9 * MS);
+	assert_int_equal(ev.switch_.next, 7);
+	assert_true(event_at(r, EV_WAIT, 0, &ev));
+	assert_int_equal(reader_stack(r, ev.wait.ustack, &f), 2);
+	assert_int_equal(f[0].offset, 0x1010);
+	reader_close(r);
+	buf_done(&b);
+	files_close(&io);
+}
+
 /* Whatever comes out is a capture, or there is an error with words. */
 static void survives(struct files *io, const struct buf *b)
 {
@@ -231,15 +296,17 @@ static void survives(struct files *io, const struct buf *b)
 	reader_close(r);
 }
 
+static void (*const makers[])(struct buf *b) = {put_sampled, put_sched, put_waits};
+
 static void test_truncated(void **state)
 {
 	struct files io;
 
 	files_open(&io);
-	for (int sched = 0; sched < 2; sched++) {
+	for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
 		struct buf b = {0}, cut;
 
-		(sched ? put_sched : put_sampled)(&b);
+		makers[i](&b);
 		for (size_t n = 0; n < b.len; n++) {
 			/* Its own memory, so that reading behind it is seen. */
 			cut = (struct buf){.p = malloc(n + 1), .len = n};
@@ -257,10 +324,10 @@ static void test_flipped(void **state)
 	struct files io;
 
 	files_open(&io);
-	for (int sched = 0; sched < 2; sched++) {
+	for (size_t i = 0; i < ARRAY_LEN(makers); i++) {
 		struct buf b = {0};
 
-		(sched ? put_sched : put_sampled)(&b);
+		makers[i](&b);
 		for (size_t n = 0; n < b.len; n++) {
 			static const uint8_t with[] = {0x01, 0x80, 0xff};
 
@@ -278,9 +345,9 @@ static void test_flipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sampled), cmocka_unit_test(test_sched),
-		cmocka_unit_test(test_unseen),	cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_flipped),
+		cmocka_unit_test(test_sampled),	  cmocka_unit_test(test_sched),
+		cmocka_unit_test(test_unseen),	  cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,7 +184,7 @@ def switches(source):
     """
     Threads that were born and ended in the recording: every moment of theirs is in it. Times are
     printed in us and cut, so each row may be off by some of them. The first delay differs: timehist
-    counts from the waking of the new thread, thaw from the fork.
+    counts from the waking of the new thread, thaw from the fork. Where a hole is, both can only guess.
     """
     said = report(taken("sched", source))
     truth, sums = timehist(source), summary(source)
@@ -197,14 +197,12 @@ def switches(source):
             continue
         slack = 0.003 * mine["rows"] + 0.01 + holes.get(tid, 0)
         last = ends[tid]
-        if holes.get(tid, 0) > 0.1 * mine["run"]:
-            continue
         assert abs(t["running_ns"] / 1e6 - mine["run"] - last[0]) <= slack, (t, mine, last)
         assert abs(t["running_ns"] / 1e6 - sums[tid] - last[0]) <= slack, (t, sums[tid])
         assert abs(t["waiting_ns"] / 1e6 - mine["wait"] - last[1]) <= slack, (t, mine, last)
         assert abs(t["runnable_ns"] / 1e6 - mine["runnable"] - last[2]) <= slack + 0.3, (t, mine, last)
         checked += 1
-    assert checked >= 2, (checked, holes)
+    assert checked >= 4, checked
 
 
 def wakers(source):

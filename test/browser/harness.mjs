@@ -84,7 +84,15 @@ export function html(name) {
 	return pathToFileURL(file).href;
 }
 
-export const HOSTS = { html, view };
+/** `thaw diff --html` of a capture and the plain user's: its address. */
+export function diff(name) {
+	const file = path.join(WORK, `${name}-diff.html`);
+	const done = spawnSync(THAW, ["diff", capture(name), capture("ctimer"), "--html", file], { encoding: "utf8" });
+	assert.equal(done.status, 0, done.stderr);
+	return pathToFileURL(file).href;
+}
+
+export const HOSTS = { html, view, diff };
 
 let browser;
 

@@ -103,6 +103,23 @@ test("two ranges compared", {}, async (tab) => {
 	await tab.until("sel2", null);
 });
 
+test("two captures compared", { hosts: ["diff"] }, async (tab) => {
+	await tab.at("diff-legend").waitFor();
+	const count = (name) => report(name).threads.reduce((n, t) => n + t.samples, 0);
+	const [, before, after] = /all: ([\d.]+k?) samples and ([\d.]+k?) /.exec(
+		(await tab.page.getByRole("tabpanel").innerText()).replace(/\s+/g, " "));
+	const near = (text, n) => {
+		const said = parseFloat(text) * (text.endsWith("k") ? 1000 : 1);
+		assert.ok(Math.abs(said - n) <= 0.06 * n, `${text} samples, not ${n}`);
+	};
+	near(before, count("demo"));
+	near(after, count("ctimer"));
+	await tab.calm();
+	await tab.shot("diff-captures");
+	await tab.page.getByRole("tabpanel").getByRole("button", { name: /end comparison/i }).first().click();
+	await tab.until("sel2", null);
+});
+
 test("one thread over time", { options: { hash: "#tab=chart" } }, async (tab) => {
 	await tab.calm();
 	const { box } = await tab.where();

@@ -185,34 +185,44 @@ def typed(child, terminal, text, until):
     return shown.decode().replace("\r\n", "\n")
 
 
+def dialogue(child, mine):
+    typed(child, mine, b"", b"thaw> ")
+    assert "intervals " in typed(child, mine, b".tables\n", b"thaw> ")
+    assert "first_name" not in typed(child, mine, b".schema threads\n", b"thaw> ")
+    assert ".quit" in typed(child, mine, b".help\n", b"thaw> ")
+    typed(child, mine, b"SELECT 6 *\n", b" ...> ")
+    assert "42" in typed(child, mine, b"7;\n", b"thaw> ")
+    assert "did you mean threads?" in typed(child, mine, b"SELECT * FROM thread;\n", b"thaw> ")
+    # What was typed is forgotten, and a statement that would never end is ended.
+    typed(child, mine, b"SELECT 1,\n", b" ...> ")
+    typed(child, mine, b"\x03", b"thaw> ")
+    os.write(mine, b"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
+                   b"count(*) FROM n;\n")
+    shown = b""
+    for _ in range(20):
+        time.sleep(0.2)
+        os.write(mine, b"\x03")
+        while select.select([mine], [], [], 0.5)[0]:
+            shown += os.read(mine, 4096)
+        if b"interrupted" in shown:
+            break
+    else:
+        raise AssertionError("Ctrl-C does not end it")
+    assert '"x":5' in typed(child, mine, b".mode json\nSELECT 5 AS x;\n", b'"x":5}')
+    os.write(mine, b"\x04")
+    assert child.wait(20) == 0
+
+
 def prompt():
     mine, theirs = pty.openpty()
     with subprocess.Popen([THAW, "sql", capture("story")], stdin=theirs, stdout=theirs, stderr=theirs,
                           start_new_session=True,
                           preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as child:
         os.close(theirs)
-        typed(child, mine, b"", b"thaw> ")
-        assert "intervals " in typed(child, mine, b".tables\n", b"thaw> ")
-        assert "first_name" not in typed(child, mine, b".schema threads\n", b"thaw> ")
-        assert ".quit" in typed(child, mine, b".help\n", b"thaw> ")
-        typed(child, mine, b"SELECT 6 *\n", b" ...> ")
-        assert "42" in typed(child, mine, b"7;\n", b"thaw> ")
-        assert "did you mean threads?" in typed(child, mine, b"SELECT * FROM thread;\n", b"thaw> ")
-        # What was typed is forgotten, and a statement that would never end is ended.
-        typed(child, mine, b"SELECT 1,\n", b" ...> ")
-        typed(child, mine, b"\x03", b"thaw> ")
-        os.write(mine, b"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
-                       b"count(*) FROM n;\n")
-        for _ in range(20):
-            time.sleep(0.2)
-            os.write(mine, b"\x03")
-            if select.select([mine], [], [], 0.5)[0] and b"interrupted" in os.read(mine, 4096):
-                break
-        else:
-            raise AssertionError("Ctrl-C does not end it")
-        assert '"x":5' in typed(child, mine, b".mode json\nSELECT 5 AS x;\n", b'"x":5}')
-        os.write(mine, b"\x04")
-        assert child.wait(20) == 0
+        try:
+            dialogue(child, mine)
+        finally:
+            child.kill()
     os.close(mine)
 
 

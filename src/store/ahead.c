@@ -7,6 +7,7 @@
 #include "store/ahead.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,19 @@ static void ahead_free(struct ahead *a)
 	free(a);
 }
 
+/* Signals are for the threads of who reads: how they are taken may be decided later than this. */
+static bool start_quietly(struct ahead *a)
+{
+	sigset_t all, before;
+	bool started;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	started = !pthread_create(&a->thread, NULL, work, a);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
 void reader_read_ahead(struct reader *r)
 {
 	static const struct ahead_ops ops = {take, ahead_free};
@@ -224,7 +238,7 @@ void reader_read_ahead(struct reader *r)
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->wanted, NULL);
 	pthread_cond_init(&a->made, NULL);
-	if (!a->source.expander || pthread_create(&a->thread, NULL, work, a)) {
+	if (!a->source.expander || !start_quietly(a)) {
 		expander_free(a->source.expander);
 		free(a);
 		return;

@@ -3,6 +3,10 @@
  */
 #include "store_test.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
 enum { MANY = 60000 };
 
 static void write_many(void)
@@ -96,6 +100,30 @@ static void test_back_and_forth(void **state)
 	reader_close(ahead);
 }
 
+/* A thread that takes a signal which the others wait for would end the program. */
+static void test_takes_no_signals(void **state)
+{
+	struct timespec soon = {.tv_nsec = 1000000};
+	sigset_t set, before;
+	struct event ev;
+	struct reader *r;
+
+	write_many();
+	r = open_reader(0);
+	reader_read_ahead(r);
+	assert_int_equal(reader_next(r, &ev), 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	for (int i = 0; i < 20; i++) {
+		kill(getpid(), SIGUSR1);
+		nanosleep(&soon, NULL);
+		assert_int_equal(sigtimedwait(&set, NULL, &soon), SIGUSR1);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	reader_close(r);
+}
+
 /* Asked for, and closed before anything was taken. */
 static void test_closed_at_once(void **state)
 {
@@ -144,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_back_and_forth),
+		cmocka_unit_test(test_takes_no_signals),
 		cmocka_unit_test(test_closed_at_once),
 		cmocka_unit_test(test_damaged),
 	};

@@ -401,6 +401,11 @@ def test_java():
 
 # ---- as perf sees it ----
 
+def one_name(name):
+    """Of the names that libc has for one function, each of the two takes another: read, __libc_read."""
+    return re.sub(r"^(__GI_)?_*(libc_)?|_\[i\]$", "", name.split("@")[0])
+
+
 def perf_stacks(path):
     """The symbols of each sample's user stack, leaf first."""
     out = subprocess.run(["/usr/bin/perf", "script", "-i", path, "-F", "ip,sym,dso"],
@@ -410,7 +415,7 @@ def perf_stacks(path):
         for line in block.splitlines():
             m = re.match(r"\s*[0-9a-f]+ (.*) \((.*)\)$", line)
             if m and not m[2].startswith("[kernel") and not m[2].startswith("[guest"):
-                frames.append(m[1].split("@")[0])
+                frames.append(one_name(m[1]))
         if block.strip():
             yield frames
 
@@ -420,7 +425,7 @@ def thaw_stacks(path):
     check(r.returncode == 0, r.stderr)
     for line in r.stdout.splitlines():
         stack, weight = line.rsplit(" ", 1)
-        frames = [f.split("@")[0] for f in stack.split(";")[1:] if not f.endswith("_[k]")]
+        frames = [one_name(f) for f in stack.split(";")[1:] if not f.endswith("_[k]")]
         yield frames[::-1], int(weight)
 
 

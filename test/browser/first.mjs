@@ -33,7 +33,7 @@ test("from the stall to its lock, its holder and the disk in three clicks", {}, 
 });
 
 test("every stall of the report has its button", {}, async (tab) => {
-	const truth = report("demo").stalls;
+	const truth = report("demo", "--top", "1000").stalls;
 	const list = tab.at("stalls").getByRole("button");
 	assert.equal(await list.count(), truth.length);
 	for (const [i, s] of truth.entries()) {

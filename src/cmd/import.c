@@ -64,10 +64,10 @@ static void summary(const struct import_opts *o, const struct import_result *res
 {
 	char span[16], events[16], samples[16], size[16];
 
-	fprintf(stderr, "thaw: %s: %s of %llu thread%s, %s samples, %s events, %s in %s\n",
-		res->format, units_duration(span, sizeof(span), res->span_ns),
-		(unsigned long long)res->threads, res->threads == 1 ? "" : "s",
-		units_count(samples, sizeof(samples), res->samples),
+	fprintf(stderr, "thaw: %s: %s%s%llu thread%s, %s samples, %s events, %s in %s\n",
+		res->format, res->span_ns ? units_duration(span, sizeof(span), res->span_ns) : "",
+		res->span_ns ? " of " : "", (unsigned long long)res->threads,
+		res->threads == 1 ? "" : "s", units_count(samples, sizeof(samples), res->samples),
 		units_count(events, sizeof(events), res->events),
 		units_size(size, sizeof(size), res->bytes), o->output);
 	if (res->lost)

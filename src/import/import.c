@@ -85,27 +85,56 @@ static int check(const struct import_opts *o, int fd)
 		return err_set(-EISDIR,
 			       "%s is a directory; of a perf.data directory, thaw reads none",
 			       o->path);
-	if (!S_ISREG(in.st_mode))
-		return err_set(-EINVAL, "%s is not a regular file; write it to one first", o->path);
 	if (!stat(o->output, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
 		return err_set(-EINVAL, "%s is what is read; write to another file", o->output);
 	return 0;
 }
 
+/* What comes through a pipe is read from several places: a copy without a name. Takes fd. */
+static int seekable(const char *path, int fd, int *ret)
+{
+	struct stat st;
+	FILE *copy;
+	char part[1 << 16];
+	ssize_t n;
+	int rc = 0;
+
+	*ret = fd;
+	if (!fstat(fd, &st) && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return 0;
+	copy = tmpfile();
+	*ret = copy ? dup(fileno(copy)) : -1;
+	if (*ret < 0)
+		rc = err_set(-errno, "no room for a copy of %s: %s", path, strerror(errno));
+	while (!rc && (n = read(fd, part, sizeof(part))))
+		if (n < 0 && errno != EINTR)
+			rc = err_set(-errno, "%s: %s", path, strerror(errno));
+		else if (n > 0 && fwrite(part, 1, (size_t)n, copy) != (size_t)n)
+			rc = err_set(-EIO, "no room for a copy of %s", path);
+	if (copy && fclose(copy) && !rc)
+		rc = err_set(-errno, "no room for a copy of %s: %s", path, strerror(errno));
+	if (!rc && lseek(*ret, 0, SEEK_SET))
+		rc = err_set(-errno, "%s: %s", path, strerror(errno));
+	close(fd);
+	return rc;
+}
+
 int import_file(const struct import_opts *o, struct import_result *ret)
 {
 	const struct importer *format = NULL;
-	int fd = open(o->path, O_RDONLY | O_CLOEXEC), rc;
+	int fd = strcmp(o->path, "-") ? open(o->path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO), rc;
 
 	*ret = (struct import_result){0};
 	if (fd < 0)
 		return err_set(-errno, "%s: %s", o->path, strerror(errno));
-	rc = check(o, fd);
+	rc = seekable(o->path, fd, &fd);
+	rc = rc ? rc : check(o, fd);
 	rc = rc ? rc : o->format ? by_name(o->format, &format) : by_head(o->path, fd, &format);
 	if (!rc) {
 		ret->format = format->name;
 		rc = format->run(o, fd, ret);
 	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }

@@ -29,7 +29,7 @@ struct import_opts {
 struct import_result {
 	const char *format;
 	uint64_t events, samples, threads, bytes;
-	uint64_t span_ns; /* from the first to the last event */
+	uint64_t span_ns; /* from the first to the last event; 0: without times */
 	uint64_t lost;	  /* records that the source says are missing, or that could not be read */
 	char saved_as[4200]; /* where a capture of the same name went, or "" */
 	char notes[768];     /* what the user should know; "" if nothing */

@@ -54,7 +54,10 @@ static void say_what(const struct summary *s, struct buf *b)
 	char text[TEXT];
 	struct tm tm;
 
-	buf_printf(b, "%s", units_duration(text, sizeof(text), model_window_ns(m)));
+	if (m->facts.unseen & UNSEEN_TIMES)
+		buf_printf(b, "No times were recorded");
+	else
+		buf_printf(b, "%s", units_duration(text, sizeof(text), model_window_ns(m)));
 	say_command(b, &m->facts);
 	if (*m->facts.host)
 		buf_printf(b, " on %s", words_safe(text, sizeof(text), m->facts.host, 30));

@@ -44,6 +44,17 @@ static void sampled_row(const struct page *p, const struct thread *t, int tid)
 		words_share(rest, sizeof(rest), t->total[INTERVAL_LOST], wall));
 }
 
+/* Where there are no times either. */
+static void counted_row(const struct page *p, const struct thread *t, int tid)
+{
+	char name[TEXT], n[TEXT], part[TEXT];
+
+	fprintf(p->out, "  %-*s %*" PRIu32 " %7s %8s\n", NAME_WIDE,
+		words_safe(name, sizeof(name), t->name, NAME_WIDE), tid, t->tid,
+		units_count(n, sizeof(n), t->samples),
+		words_share(part, sizeof(part), t->samples, p->s->samples));
+}
+
 static void thread_row(const struct page *p, const struct thread *t, int tid, bool lost)
 {
 	char name[TEXT], time[TEXT], run[TEXT], queue[TEXT], wait[TEXT], gone[TEXT];
@@ -95,21 +106,28 @@ void page_threads(const struct page *p)
 	const struct summary *s = p->s;
 	size_t n = page_rows(p, s->active, TOP_THREADS);
 	bool lost = s->total[INTERVAL_LOST] > 0, sampled = !s->model->facts.has_switches;
+	bool timeless = s->model->facts.unseen & UNSEEN_TIMES;
 	int tid = tid_width(p);
 
 	page_title(p, "Threads", 2 + NAME_WIDE);
-	if (sampled)
+	if (timeless)
+		fprintf(p->out, " %*s %7s %8s\n", tid, "tid", "samples", "of all");
+	else if (sampled)
 		fprintf(p->out, " %*s %7s %8s %8s %9s\n", tid, "tid", "time", "CPU time", "running",
 			"not seen");
 	else
 		fprintf(p->out, " %*s %7s  running runnable  waiting%s  mostly waits\n", tid, "tid",
 			"time", lost ? "   lost" : "");
 	for (size_t i = 0; i < n; i++)
-		if (sampled)
+		if (timeless)
+			counted_row(p, s->threads.v[i], tid);
+		else if (sampled)
 			sampled_row(p, s->threads.v[i], tid);
 		else
 			thread_row(p, s->threads.v[i], tid, lost);
-	if (n < s->active) {
+	if (n < s->active && timeless) {
+		fprintf(p->out, "  and %zu more (--top shows them)\n", s->active - n);
+	} else if (n < s->active) {
 		uint64_t run = 0;
 		char time[TEXT];
 

@@ -313,6 +313,21 @@ def cut(source):
     assert told > 5, told
 
 
+def by_pipe():
+    """As flamegraph's scripts hand it on; a file of counts has no times, and none are shown."""
+    text = b"prog;main;work 30\nprog;main 10\n"
+    run(THAW, "import", "-", "-q", "-o", path("piped.thaw"), input=text)
+    back = run(THAW, "export", path("piped.thaw"), "-f", "collapsed", "--kind", "cpu")
+    assert sorted(back.split(b"\n")) == sorted(text.split(b"\n")), back
+    said = run(THAW, "report", path("piped.thaw")).decode()
+    assert "No times were recorded" in said and re.search(r"prog +\d+ +40 +100%", said), said
+    assert not re.search(r"\d(ns|us|ms|s)\b", said.split("Hottest")[0]), said
+    done = subprocess.run([THAW, "import", "-", "-o", path("none.thaw")], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and b"is empty" in done.stderr, done.stderr
+
+
+test("import -: collapsed stacks from a pipe", by_pipe)
 stacks = [os.path.join(LOAD, "stacks"), "cpu", "1"]
 fp = record("fp", "record", "-g", "-F", "997", "--", *stacks)
 if not fp:

@@ -133,7 +133,10 @@ test("a recording without switches says what it does not see", { capture: "ctime
 	await tab.shot("ctimer");
 	await tab.tab("waits");
 	assert.match(await tab.at("sentence").first().innerText(), /does not see/);
+	// Which functions the timers met is chance: the report has the same capture's.
+	const [most] = report("ctimer").functions;
+	assert.ok(most, "the capture has no samples");
 	await tab.tab("functions");
-	assert.ok((await tab.table("Functions")).some((r) => r.Function === "lookup"));
+	assert.ok((await tab.table("Functions")).some((r) => r.Function === most.name), `no ${most.name}`);
 	await everything(tab);
 });

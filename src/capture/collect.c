@@ -194,12 +194,21 @@ void collector_notes(const struct collector *c, char *out, size_t room)
 			 len ? "; " : "", n, n == 1 ? "" : "s", names);
 }
 
+static void tell_untold(void *collector, const struct pr_klocks *r)
+{
+	struct collector *c = collector;
+
+	collect_klocks(c, r, c->last_ts, 0);
+}
+
 void collector_end(struct collector *c, uint64_t ts)
 {
 	struct event ev = {.ts = ts > c->last_ts ? ts : c->last_ts};
 
 	tell_tables(c);
 	tell_runs(c);
+	if (c->e->ops->untold)
+		c->e->ops->untold(c->e, tell_untold, c);
 	collector_passed(c, ev.ts);
 	if (c->detached_ns && c->detached_ns < ev.ts) {
 		ev.kind = EV_LOST;

@@ -9,7 +9,7 @@ static const uint8_t event_of[PR_KINDS] = {
 	[PR_SAMPLE] = EV_SAMPLE, [PR_WAIT] = EV_WAIT,	    [PR_FORK] = EV_FORK,
 	[PR_EXEC] = EV_EXEC,	 [PR_EXIT] = EV_EXIT,	    [PR_RENAME] = EV_RENAME,
 	[PR_JOIN] = EV_THREAD,	 [PR_LEAVE] = EV_LEAVE,	    [PR_FUTEX] = EV_FUTEX,
-	[PR_KLOCK] = EV_KLOCK,	 [PR_KLOCKED] = EV_KLOCKED,
+	[PR_KLOCK] = EV_KLOCK,	 [PR_KLOCKED] = EV_KLOCKED, [PR_KLOCKS] = EV_KLOCKED,
 };
 
 static void tell_loss(struct collector *c, uint32_t cause, uint32_t kind, uint64_t now,

@@ -69,6 +69,7 @@ bool collect_look_again(void *ctx, uint32_t pid);
 
 /* ---- collect_records.c, collect_tasks.c ---- */
 void collect_probe(void *collector, const struct record *rec);
+void collect_klocks(void *collector, const struct pr_klocks *r, uint64_t ts, uint32_t cpu);
 uint64_t collect_copy(void *collector, const struct pr_copy *copy);
 void collect_task(struct collector *c, const struct record *rec, uint32_t kind);
 void collect_own_map(struct collector *c, const struct pr_map *r);

@@ -115,6 +115,29 @@ static void on_klocked(struct collector *c, const struct record *rec)
 	collect_put(c, &ev);
 }
 
+void collect_klocks(void *collector, const struct pr_klocks *r, uint64_t ts, uint32_t cpu)
+{
+	struct collector *c = collector;
+
+	for (unsigned i = 0; i < KLOCKS_LENGTHS; i++) {
+		struct event ev = {.ts = ts,
+				   .kind = EV_KLOCKED,
+				   .cpu = cpu,
+				   .klocked = {.tid = r->tid,
+					       .addr = r->addr,
+					       .flags = r->flags,
+					       .what = r->what,
+					       .of = r->of,
+					       .took_ns = r->sum.ns[i],
+					       .more = r->sum.n[i] - 1}};
+
+		if (!r->sum.n[i])
+			continue;
+		klock_settle(c->e, r->addr, r->flags, &ev.klocked.what, &ev.klocked.of);
+		collect_put(c, &ev);
+	}
+}
+
 static void on_sample(struct collector *c, const struct record *rec)
 {
 	const struct pr_sample *r = rec->data;
@@ -190,6 +213,9 @@ void collect_probe(void *collector, const struct record *rec)
 		break;
 	case PR_KLOCKED:
 		on_klocked(c, rec);
+		break;
+	case PR_KLOCKS:
+		collect_klocks(c, rec->data, rec->ts, rec->cpu);
 		break;
 	case PR_SAMPLE:
 		on_sample(c, rec);

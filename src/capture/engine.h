@@ -53,6 +53,8 @@ struct unwind_arrays {
 	uint32_t n_rows, n_blocks, n_mappings, n_procs;
 };
 
+typedef void (*engine_untold_fn)(void *arg, const struct pr_klocks *r);
+
 struct engine_ops {
 	const char *name;
 	/* It is opened before the command is forked, which needs something of it: engine.env. */
@@ -81,6 +83,8 @@ struct engine_ops {
 	/* Has a ring filled by more than a quarter since the last look? Then drain at once. */
 	bool (*hurry)(struct engine *e);
 	void (*losses)(struct engine *e, struct engine_losses *ret);
+	/* What the probes have added up and not told, once they are disarmed. May be missing. */
+	void (*untold)(struct engine *e, engine_untold_fn fn, void *arg);
 	/* Gives up what the step says; false: it has no such thing. May be missing. */
 	bool (*ease)(struct engine *e, enum step step);
 	/* The collector is alive, at this moment. Without it the probes switch themselves off. */

@@ -311,6 +311,31 @@ static void bpf_losses(struct engine *e, struct engine_losses *ret)
 	}
 }
 
+/* Of threads that were running at the end, or were left waiting for a CPU. */
+static void bpf_untold(struct engine *e, engine_untold_fn fn, void *arg)
+{
+	struct bpf_engine *b = bpf(e);
+
+	for (unsigned i = 0; i < KLOCKS_SLOTS; i++) {
+		struct klocks_row *row = &b->skel->bss->klocks_rows[i];
+		struct klock_hint *k = &b->skel->bss->klocks[THREAD_SLOT(row->tid, HINT_SLOTS)];
+		struct pr_klocks r = {.tid = row->tid,
+				      .pid = row->pid,
+				      .addr = row->addr,
+				      .of = row->of,
+				      .flags = row->flags,
+				      .what = row->what};
+
+		if (!row->tid)
+			continue;
+		if (k->tid == row->tid)
+			klocks_add(row, k);
+		r.sum = row->sum;
+		if (row->since)
+			fn(arg, &r);
+	}
+}
+
 static uint64_t bpf_open_loss(struct engine *e, size_t source)
 {
 	struct bpf_engine *b = bpf(e);
@@ -340,6 +365,7 @@ const struct engine_ops engine_bpf = {
 	.forget_stacks = bpf_forget_stacks,
 	.hurry = bpf_hurry,
 	.losses = bpf_losses,
+	.untold = bpf_untold,
 	.ease = bpf_ease,
 	.beat = bpf_beat,
 	.blown = bpf_blown,

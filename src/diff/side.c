@@ -101,14 +101,15 @@ static int on_interval(void *arg, const struct interval *iv)
 }
 
 /* One that began before the window counts whole, as in the report. */
-static int on_klocked(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns)
+static int on_klocked(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns,
+		      uint32_t n)
 {
 	struct taking *t = arg;
 
 	if (th ? !t->chosen[th->index] : !t->all)
 		return 0;
 	t->locks[lock * t->side->blocks + block_at(t->side, ts)] += ns;
-	t->lock_counts[lock]++;
+	t->lock_counts[lock] += n;
 	return 0;
 }
 

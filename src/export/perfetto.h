@@ -146,6 +146,7 @@ enum perfetto_annotation {
 	A_WHAT,
 	A_THREADS,
 	A_CPUS,
+	A_TIMES,
 	ANNOTATIONS,
 };
 

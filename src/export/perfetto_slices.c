@@ -27,7 +27,7 @@ static const char *const categories[] = {
 static const char *const annotations[ANNOTATIONS] = {
 	[A_REASON] = "reason",	 [A_LOCK] = "lock",	    [A_KIND] = "kind",
 	[A_HOLDER] = "holder",	 [A_WAKER] = "waker",	    [A_WHAT] = "what",
-	[A_THREADS] = "threads", [A_CPUS] = "cpus_running",
+	[A_THREADS] = "threads", [A_CPUS] = "cpus_running", [A_TIMES] = "times",
 };
 
 void perfetto_category(struct perfetto *p, struct perfetto_slice *s, enum perfetto_category c)
@@ -272,6 +272,8 @@ void perfetto_klocked(struct perfetto *p, const struct event *ev)
 						reason_name(REASON_KERNEL_LOCK)),
 		      0);
 	add_lock(p, &s, lock);
+	if (e->more)
+		perfetto_note(p, &s, A_TIMES, 0, (uint64_t)e->more + 1);
 	put_lock_wait(p, &s, lock, holder, NULL);
 }
 

@@ -4,7 +4,8 @@
  *
  * KLOCKED has the truth of how long it took to get a lock, spinning and sleeping together; KLOCK
  * says that the sleep that follows is on that lock. An address is one lock as long as its kind and
- * what it belongs to stay the same.
+ * what it belongs to stay the same. Of short attempts that were added up (`more`) the number and
+ * the sum are exact; each counts with their mean.
  */
 #include "model/chain.h"
 #include "model/machine.h"
@@ -77,6 +78,8 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 	const struct ev_klocked *e = &ev->klocked;
 	struct thread *th = timeline_thread(&m->timeline, e->tid);
 	const struct thread *by;
+	uint32_t n = e->more < UINT32_MAX ? e->more + 1 : e->more;
+	uint64_t each = e->took_ns / n;
 	struct lock_row *r;
 	struct lock *lock;
 	uint32_t index;
@@ -89,7 +92,7 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 		lock->kstack = e->kstack;
 	if (lock_kind_class(lock->kind) == LOCK_CLASS_KERNEL && !e->failed)
 		chain_seen(m, index, ts, SEEN_TAKEN, th);
-	if (e->took_ns < m->locks.min_wait || ts < m->timeline.from || ts >= m->timeline.to)
+	if (each < m->locks.min_wait || ts < m->timeline.from || ts >= m->timeline.to)
 		return;
 	by = e->flags & KLOCK_IN_INTERRUPT ? NULL : th;
 	r = locks_row(&m->locks, index, by);
@@ -97,7 +100,7 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 	r->failed += e->failed != 0;
 	if (!r->kstack)
 		r->kstack = e->kstack;
-	lock_row_add(r, e->took_ns, ts - (e->took_ns < ts ? e->took_ns : ts));
+	lock_row_add(r, n, each, ts - (each < ts ? each : ts));
 	if (m->klocked_sink)
-		m->klocked_sink(m->sink_arg, index, by, ts, e->took_ns);
+		m->klocked_sink(m->sink_arg, index, by, ts, e->took_ns, n);
 }

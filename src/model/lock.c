@@ -55,7 +55,7 @@ struct lock_row *locks_row(struct locks *l, uint32_t index, const struct thread 
 	return &l->rows.v[*slot];
 }
 
-void lock_row_add(struct lock_row *r, uint64_t ns, uint64_t start)
+void lock_row_add(struct lock_row *r, uint32_t n, uint64_t ns, uint64_t start)
 {
 	uint32_t bucket = hist_bucket(ns);
 	size_t i = 0;
@@ -64,12 +64,12 @@ void lock_row_add(struct lock_row *r, uint64_t ns, uint64_t start)
 		r->max = ns;
 		r->max_start = start;
 	}
-	r->count++;
+	r->count += n;
 	while (i < r->hist.n && r->hist.v[i].bucket != bucket)
 		i++;
 	if (i == r->hist.n)
 		vec_push(&r->hist, (struct hist_bucket){.bucket = bucket});
-	r->hist.v[i].count++;
+	r->hist.v[i].count += n;
 }
 
 /* A wait in pieces counts once, with the last of them. */
@@ -85,14 +85,14 @@ void locks_wait(struct locks *l, const struct interval *iv)
 	r->total += ns;
 	if (iv->more)
 		return;
-	lock_row_add(r, ns, iv->start);
+	lock_row_add(r, 1, ns, iv->start);
 	r->open += iv->open;
 }
 
 void locks_brief(struct locks *l, const struct thread *th, uint32_t lock, uint64_t ts)
 {
 	if (!l->min_wait && !l->list.v[lock - 1].kernel)
-		lock_row_add(locks_row(l, lock - 1, th), 0, ts);
+		lock_row_add(locks_row(l, lock - 1, th), 1, 0, ts);
 }
 
 static uint64_t place_key(uint32_t process, uint64_t addr)

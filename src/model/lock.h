@@ -105,7 +105,8 @@ uint32_t locks_place(const struct locks *l, uint32_t process, uint64_t addr);
 struct lock *locks_find(struct locks *l, uint64_t key, uint32_t *ret_index);
 struct lock *locks_make(struct locks *l, uint64_t key, uint32_t *ret_index);
 struct lock_row *locks_row(struct locks *l, uint32_t index, const struct thread *th);
-void lock_row_add(struct lock_row *r, uint64_t ns, uint64_t start);
+/* `n` waits of this length. */
+void lock_row_add(struct lock_row *r, uint32_t n, uint64_t ns, uint64_t start);
 
 /* futex.c */
 void futex_event(struct model *m, const struct event *ev, uint64_t ts);

@@ -28,10 +28,11 @@ typedef void (*sample_fn)(void *arg, const struct thread *th, uint64_t ts, uint3
 /* The lock by its index at that time: it may turn out to be the same as another (locks_index()). */
 typedef void (*seen_fn)(void *arg, const struct seen *seen);
 typedef void (*event_fn)(void *arg, const struct event *ev);
-/* A lock of the kernel was got: by its index, by whom (NULL: an interrupt), when and how long it
- * took. What the sums of locks count of such locks, with the open ones among the intervals. */
+/* A lock of the kernel was got: by its index, by whom (NULL: an interrupt), when, how long it took,
+ * and how many times that stands for. What the sums of locks count of such locks, with the open
+ * ones among the intervals. */
 typedef void (*klocked_fn)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts,
-			   uint64_t ns);
+			   uint64_t ns, uint32_t n);
 
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */

@@ -63,13 +63,14 @@ static void on_seen(void *arg, const struct seen *seen)
 	k->rc = k->w->seen(k->w->arg, &with);
 }
 
-static void on_klocked(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns)
+static void on_klocked(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns,
+		       uint32_t n)
 {
 	struct walking *k = arg;
 
 	if (!k->rc && k->w->klocked)
 		k->rc = k->w->klocked(k->w->arg, locks_index(&k->m->locks, lock + 1),
-				      same_thread(k, th), ts, ns);
+				      same_thread(k, th), ts, ns, n);
 }
 
 int model_walk(struct model *m, struct reader *r, const struct walk *w)

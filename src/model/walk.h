@@ -25,7 +25,8 @@ struct walk {
 	/* A sign of who holds a lock. */
 	int (*seen)(void *arg, const struct seen *seen);
 	/* A lock of the kernel was got: as klocked_fn in model.h. */
-	int (*klocked)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns);
+	int (*klocked)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns,
+		       uint32_t n);
 	void *arg;
 	/* Now and then: how much is done, 0 to 1. */
 	void (*progress)(void *arg, double done);

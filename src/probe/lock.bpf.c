@@ -7,7 +7,8 @@
  * A mutex may begin several times before it ends once (it spins, sleeps, spins): the first begin
  * counts, and the flags of all. A thread sleeps for one lock at a time, so what it wants is kept by
  * thread; spinning happens with preemption off and nests (an interrupt spins on top of a thread),
- * so it is kept by CPU. One record is made at the end, and one before each sleep (sched.bpf.c).
+ * so it is kept by CPU. One record is made at the end, and one before each sleep (sched.bpf.c);
+ * threads that fight for a lock that they could sleep for have theirs added up: see pr_klocks.
  *
  * These run in any context, with the lock held at the end and interrupts off, perhaps: nothing here
  * may fault, wait, or take a lock of its own.
@@ -42,28 +43,56 @@ static __always_inline void spin_begin(struct ring_head *r, __u64 lock, __u32 fl
 	r->spins[i].addr = lock;
 }
 
+/* Is it one more of a row? Then what was got before is added up. */
+static __always_inline bool again(struct ring_head *r, struct klock_hint *k, __u64 lock,
+				  __u32 flags, __u64 ts)
+{
+	struct klocks_row *row = klocks_row_of(k->tid);
+
+	if (row->tid != k->tid)
+		return false;
+	klocks_add(row, k);
+	if (row->since && ts - row->since > KLOCKS_SPAN_NS)
+		klocks_tell(r, row, ts);
+	if (row->addr != lock || row->flags != flags || ts - row->last >= KLOCKS_PAUSE_NS ||
+	    ts - r->klock_stack > STACK_EVERY_NS)
+		return false;
+	k->what = row->what;
+	k->of = row->of;
+	return true;
+}
+
 static __always_inline void sleep_begin(struct ring_head *r, struct task_struct *me, __u64 lock,
 					__u32 flags)
 {
 	__u32 tid = me->pid;
 	struct klock_hint *k = klock_of(tid);
-	__u64 of;
+	__u64 of, ts;
 
 	if (k->addr == lock && k->tid == tid) {
 		k->flags |= flags;
 		return;
 	}
-	if (k->addr && k->tid != tid)
-		r->no_klock++;
+	if (k->tid != tid) {
+		if (k->addr || k->got)
+			r->no_klock++;
+		k->tid = tid;
+		k->got = 0;
+	}
 	k->addr = 0;
-	k->what = klock_what(me, lock, flags, &of);
-	k->of = of;
-	k->tid = tid;
+	ts = bpf_ktime_get_ns();
+	k->owner = 0;
+	k->again = again(r, k, lock, flags, ts);
+	if (!k->again) {
+		k->what = klock_what(me, lock, flags, &of);
+		k->of = of;
+		k->owner = klock_owner(lock, flags);
+	}
 	k->flags = flags;
-	k->owner = klock_owner(lock, flags);
-	k->ts = bpf_ktime_get_ns();
+	k->ts = ts;
 	k->addr = lock;
 	hint_of(tid)->klock = 1;
+	fuse_end(r, ts);
 }
 
 SEC("?tp_btf/contention_begin")
@@ -111,12 +140,11 @@ static __always_inline void fill(struct pr_klock *rec, const struct klock_hint *
 	rec->kstack = kstack;
 }
 
-/* The time that it read. */
-static __noinline __u64 emit_klocked(void *ctx, struct ring_head *r, const struct klock_hint *k,
-				     int ret)
+static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct klock_hint *k,
+				   int ret, __u64 ts)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	__u64 ts = bpf_ktime_get_ns(), took = ts - k->ts, kstack = 0;
+	__u64 took = ts - k->ts, kstack = 0;
 	struct pr_klock *rec;
 	struct emit e;
 
@@ -134,7 +162,28 @@ static __noinline __u64 emit_klocked(void *ctx, struct ring_head *r, const struc
 		fill(rec, k, me->tgid, took, ret, kstack);
 		emit_end(&e);
 	}
-	return ts;
+	return 0;
+}
+
+/* From now on its thread's attempts at this lock may be added up. */
+static __noinline int klocks_begin(struct ring_head *r, const struct klock_hint *k, __u64 ts)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	__u32 tid = k->tid, was;
+	struct klocks_row *row = klocks_row_of(tid);
+
+	was = __sync_val_compare_and_swap(&row->tid, 0, tid);
+	if (was && was != tid)
+		return 0;
+	if (row->since)
+		klocks_tell(r, row, ts);
+	row->pid = me->tgid;
+	row->flags = k->flags;
+	row->what = k->what;
+	row->of = k->of;
+	row->last = ts;
+	row->addr = k->addr;
+	return 0;
 }
 
 /* The innermost that matches; those above it were begun on another CPU or never ended. */
@@ -163,24 +212,36 @@ int BPF_PROG(thaw_contention_end, void *lock, int ret)
 	struct klock_hint *k, spun = {};
 	struct ring_head *r;
 	__u32 tid;
+	__u64 ts;
 
 	if (!armed)
 		return 0;
-	r = ring_mine();
-	if (!r)
-		return 0;
 	me = bpf_get_current_task_btf();
 	tid = me->pid;
-	if (r->spinning && spin_end(r, (__u64)lock, &spun)) {
-		spun.what = klock_what(me, (__u64)lock, spun.flags, &spun.of);
-		fuse_end(r, emit_klocked(ctx, r, &spun, ret));
+	k = klock_of(tid);
+	if (k->addr == (__u64)lock && k->tid == tid) {
+		ts = bpf_ktime_get_ns();
+		k->addr = 0;
+		if (k->again && !ret && ts - k->ts < KLOCKS_BELOW_NS) {
+			k->got = ts;
+			return 0;
+		}
+		r = ring_mine();
+		if (!r)
+			return 0;
+		k->addr = (__u64)lock;
+		klocks_begin(r, k, ts);
+		emit_klocked(ctx, r, k, ret, ts);
+		k->addr = 0;
+		fuse_end(r, ts);
 		return 0;
 	}
-	k = klock_of(tid);
-	if (k->addr != (__u64)lock || k->tid != tid)
+	r = ring_mine();
+	if (!r || !r->spinning || !spin_end(r, (__u64)lock, &spun))
 		return 0;
-	fuse_end(r, emit_klocked(ctx, r, k, ret));
-	k->addr = 0;
-	hint_of(tid)->klock = 0;
+	ts = bpf_ktime_get_ns();
+	spun.what = klock_what(me, (__u64)lock, spun.flags, &spun.of);
+	emit_klocked(ctx, r, &spun, ret, ts);
+	fuse_end(r, ts);
 	return 0;
 }

@@ -81,11 +81,12 @@ static __always_inline bool waits(__u32 state)
 	return (state & STATE_MASK) && !(state & (STATE_PREEMPTED | STATE_GONE));
 }
 
-static __always_inline void switched_out(__u32 tid, __u32 state, __u64 ts)
+static __always_inline void switched_out(struct ring_head *r, __u32 tid, __u32 state, __u64 ts)
 {
 	struct hint *h = hint_of(tid);
 
 	if (state & STATE_GONE) {
+		klocks_end(r, tid, ts);
 		scope_del(tid);
 		if (h->tid == tid)
 			h->tid = 0;
@@ -95,15 +96,18 @@ static __always_inline void switched_out(__u32 tid, __u32 state, __u64 ts)
 	h->off_ts = waits(state) ? ts : 0;
 }
 
-/* The current thread goes to sleep while it wants a lock. */
+/* The current thread goes to sleep, perhaps while it wants a lock. */
 static __noinline int emit_klock(struct task_struct *t, struct ring_head *r, __u64 ts)
 {
 	struct klock_hint *k = klock_of(t->pid);
 	struct pr_klock *rec;
 	struct emit e;
 
-	if (!k->addr || k->tid != (__u32)t->pid)
+	klocks_end(r, t->pid, ts);
+	if (!k->addr || k->tid != (__u32)t->pid) {
+		hint_of(t->pid)->klock = 0;
 		return 0;
+	}
 	rec = emit_begin(&e, r, PR_KLOCK, PR_KLOCK_SHORT, ts);
 	if (!rec)
 		return 0;
@@ -215,7 +219,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		emit_end(&e);
 	}
 	if (!(state & STATE_PREV_OUT) && ptid)
-		switched_out(ptid, state, ts);
+		switched_out(r, ptid, state, ts);
 	if (!(state & STATE_NEXT_OUT) && ntid)
 		switched_in(r, next, ntid, ts);
 	fuse_end(r, ts);

@@ -24,6 +24,7 @@ __u32 no_wait_stacks = 0;
 __u64 tid_bits[TID_WORDS];
 struct hint hints[HINT_SLOTS];
 struct klock_hint klocks[HINT_SLOTS];
+struct klocks_row klocks_rows[KLOCKS_SLOTS];
 
 const volatile __u32 rows_mask = 63, blocks_mask = 63, mappings_mask = 63, procs_mask = 63;
 const volatile bool unwind_tables = false;

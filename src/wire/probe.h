@@ -28,10 +28,11 @@ enum pr_kind {
 	PR_FUTEX, /* before the PR_SWITCH with which the thread goes to sleep */
 	PR_KLOCK, /* the same */
 	PR_KLOCKED,
-	PR_COPY, /* a user stack to be walked by the collector: the tables were not ready */
-	PR_TEST, /* of the tests' own programs */
-	PR_MAP,	 /* of a program that records itself: code that it has mapped */
-	PR_RUN,	 /* the same: a process is about to become another program */
+	PR_COPY,   /* a user stack to be walked by the collector: the tables were not ready */
+	PR_TEST,   /* of the tests' own programs */
+	PR_MAP,	   /* of a program that records itself: code that it has mapped */
+	PR_RUN,	   /* the same: a process is about to become another program */
+	PR_KLOCKS, /* short attempts at one lock in quick succession, added up */
 	PR_KINDS,
 };
 
@@ -86,6 +87,31 @@ struct pr_klock {
 	__u64 kstack;
 };
 #define PR_KLOCK_SHORT 56
+
+/*
+ * A thread that fights for a lock of the kernel gets it a million times a second, each time after
+ * less than a microsecond. The first such attempt has a record of its own; those that follow at
+ * once are added up by length, for as long as the thread neither pauses nor sleeps nor has to wait,
+ * and no longer than KLOCKS_SPAN_NS. Their number and their sums are exact. The thread that has got
+ * the lock only notes the time, for it holds up all others; it adds up when it tries again.
+ */
+#define KLOCKS_BELOW_NS 4000ull	 /* a longer attempt has a record of its own */
+#define KLOCKS_PAUSE_NS 20000ull /* a longer pause ends the row */
+#define KLOCKS_SPAN_NS 100000ull /* what was got may be told so much later */
+#define KLOCKS_LENGTHS 4	 /* below 250, 500, 1,000 ns, and the rest */
+struct klocks_sum {
+	__u32 n[KLOCKS_LENGTHS];
+	__u32 ns[KLOCKS_LENGTHS];
+};
+
+struct pr_klocks {
+	struct pr_hdr h;
+	__u32 tid, pid;
+	__u64 addr;
+	__u64 of;
+	__u32 flags, what;
+	struct klocks_sum sum;
+};
 
 struct pr_sample {
 	struct pr_hdr h;
@@ -174,25 +200,66 @@ enum futex_way {
 	FUTEX_WAY_WAKE2, /* futex_wake(2) */
 };
 
-/* Slots for what is known of a waiting thread, by the low bits of its tid. */
+/*
+ * Slots of threads, by the low bits of their tids: threads that were made one after another run on
+ * different CPUs and must not share a cache line, so neighbours are sent far apart. The factor is
+ * odd: no two tids share a slot that did not share their low bits.
+ */
+#define THREAD_SLOT(tid, slots) ((tid)*0x9e3779b1u % (slots))
+
+/* What is known of a waiting thread. */
 #define HINT_SLOTS 65536u
 struct hint {
 	__u32 tid;
 	__u8 want_user; /* without sched_exit_tp: take the user stack at the next syscall exit */
 	__u8 futex_shared;
-	__u8 klock;   /* its slot among the klocks may be in use */
+	__u8 klock;   /* its slots among klocks and klocks_rows may be in use */
 	__u8 way;     /* of `futex`: enum futex_way */
 	__u64 off_ts; /* when it began to wait; 0: it does not wait */
 	__u64 futex;  /* the address of the futex that it sleeps on; 0: none */
 };
 
-/* A lock of the kernel that a thread wants and does not have, by the low bits of its tid. */
+/* A lock of the kernel that a thread wants and does not have. */
 struct klock_hint {
 	__u64 addr; /* 0: none */
 	__u64 ts;   /* when it first tried */
 	__u64 of;
+	__u64 got; /* when it was got, if that is neither told nor added up; 0: it is */
 	__u32 tid, flags, owner, what;
-};
+	__u32 again; /* the attempt is one more of a row */
+} __attribute__((aligned(64)));
+
+/*
+ * A row of short attempts of one thread. The slot is the thread's from its first attempt until it
+ * sleeps or ends; others that would have the same one do without.
+ */
+#define KLOCKS_SLOTS 4096u
+struct klocks_row {
+	__u64 addr;  /* of the lock; 0: none */
+	__u64 since; /* the first of those that are added up was got; 0: there are none */
+	__u64 last;  /* when it was last got, as far as told or added up */
+	__u64 of;
+	__u32 tid; /* 0: nobody's */
+	__u32 pid, flags, what;
+	struct klocks_sum sum;
+} __attribute__((aligned(64)));
+
+/* The attempt before this one, if it is not yet in its thread's row. */
+static inline __attribute__((always_inline)) void klocks_add(struct klocks_row *row,
+							     struct klock_hint *k)
+{
+	__u64 took = k->got - k->ts;
+	__u32 i = (took >= 250) + (took >= 500) + (took >= 1000);
+
+	if (!k->got)
+		return;
+	row->sum.n[i & (KLOCKS_LENGTHS - 1)]++;
+	row->sum.ns[i & (KLOCKS_LENGTHS - 1)] += took;
+	row->last = k->got;
+	if (!row->since)
+		row->since = k->got;
+	k->got = 0;
+}
 
 /* Per CPU: the ids of the stacks that this CPU has sent lately. */
 #define SENT_SLOTS 4096u

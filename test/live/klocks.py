@@ -13,6 +13,8 @@ from harness import BUILD, Skip, check, near, record, report, run, tests_of, tha
 from locktruth import words
 
 KLOCKS = os.path.join(BUILD, "workload", "klocks")
+CONTEND = os.path.join(BUILD, "workload", "contend")
+EVENTDUMP = os.path.join(BUILD, "release", "live", "eventdump")
 
 
 KINDS = {"mutex": "kernel_mutex", "rwsem": "rwsem", "spinlock": "spinlock", "rwlock": "kernel_rwlock",
@@ -73,6 +75,30 @@ def test_kernel_rename():
 
 def test_kernel_mmap():
     return kernel("mmap", ["rwsem"])
+
+
+def test_fights_are_counted():
+    """Threads that fight for a lock: every time that it was got, by the kernel's own count, in few records."""
+    if not os.path.exists("/usr/bin/perf"):
+        raise Skip("there is no perf")
+    if not os.path.exists("/sys/kernel/tracing/events/lock/contention_end"):
+        raise Skip("this kernel does not tell of contended locks")
+    r = thaw("record", "-F", "0", "-o", "c.thaw", "--", "perf", "stat", "-x,", "-o", "stat.csv", "-e",
+             "lock:contention_end", "--", CONTEND, "pipe", "--seconds", "1")
+    check(r.returncode == 0, r.stderr[-500:])
+    with open("stat.csv", encoding="ascii") as f:
+        theirs = next(int(line.split(",")[0]) for line in f if "contention_end" in line)
+    rep = report("c.thaw", "--top", "100000")
+    mine = {t["pid"] for t in rep["threads"] if t["comm"].startswith("contend")}
+    count = sum(w["waits"] for lock in rep["locks"] for w in lock["waiters"]
+                if not lock["pid"] and w["pid"] in mine)
+    done = subprocess.run([EVENTDUMP, "c.thaw", "klocked"], capture_output=True, text=True, timeout=120,
+                          check=False)
+    check(done.returncode == 0, done.stderr[-300:])
+    records = len(done.stdout.splitlines())
+    near(count, theirs, 0.001, 20, f"times got, in {records} records")
+    check(theirs < 100_000 or records < count / 4, f"{records} records for {count} times: not added up")
+    return f"{count} times in {records} records, {theirs} by perf"
 
 
 def klock_name(case, pattern):

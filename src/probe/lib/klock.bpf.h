@@ -86,4 +86,47 @@ static __always_inline __u32 klock_what(struct task_struct *me, __u64 lock, __u3
 	return KLOCK_ANY;
 }
 
+/* What was added up is told, and forgotten. */
+static __noinline int klocks_tell(struct ring_head *r, struct klocks_row *row, __u64 ts)
+{
+	struct pr_klocks *rec;
+	struct emit e;
+
+	rec = emit_begin(&e, r, PR_KLOCKS, sizeof(*rec), ts);
+	if (rec) {
+		rec->tid = row->tid;
+		rec->pid = row->pid;
+		rec->addr = row->addr;
+		rec->of = row->of;
+		rec->flags = row->flags;
+		rec->what = row->what;
+		rec->sum = row->sum;
+		emit_end(&e);
+	} else {
+		/* One is counted by now. */
+		__u64 n = row->sum.n[0] + row->sum.n[1] + row->sum.n[2] + row->sum.n[3];
+
+		__sync_fetch_and_add(&r->lost[PR_KLOCKS], n - 1);
+	}
+	__builtin_memset(&row->sum, 0, sizeof(row->sum));
+	row->since = 0;
+	return 0;
+}
+
+/* The thread sleeps or ends: its slot is free for others. */
+static __always_inline void klocks_end(struct ring_head *r, __u32 tid, __u64 ts)
+{
+	struct klocks_row *row = klocks_row_of(tid);
+	struct klock_hint *k = klock_of(tid);
+
+	if (row->tid != tid)
+		return;
+	if (k->tid == tid)
+		klocks_add(row, k);
+	if (row->since)
+		klocks_tell(r, row, ts);
+	row->addr = 0;
+	*(volatile __u32 *)&row->tid = 0;
+}
+
 #endif

@@ -39,6 +39,7 @@ extern __u32 epoch;
 extern __u64 tid_bits[TID_WORDS];
 extern struct hint hints[HINT_SLOTS];
 extern struct klock_hint klocks[HINT_SLOTS];
+extern struct klocks_row klocks_rows[KLOCKS_SLOTS];
 
 struct scratch {
 	__u64 ip[PR_FRAMES_MAX + 1];
@@ -124,12 +125,17 @@ static __always_inline void scope_del(__u32 tid)
 
 static __always_inline struct hint *hint_of(__u32 tid)
 {
-	return &hints[tid % HINT_SLOTS];
+	return &hints[THREAD_SLOT(tid, HINT_SLOTS)];
 }
 
 static __always_inline struct klock_hint *klock_of(__u32 tid)
 {
-	return &klocks[tid % HINT_SLOTS];
+	return &klocks[THREAD_SLOT(tid, HINT_SLOTS)];
+}
+
+static __always_inline struct klocks_row *klocks_row_of(__u32 tid)
+{
+	return &klocks_rows[THREAD_SLOT(tid, KLOCKS_SLOTS)];
 }
 
 #endif

@@ -446,8 +446,21 @@ static void test_kernel_locks(void **state)
 	/* the same address as another thing: another lock */
 	EV(222, 3, EV_KLOCKED,
 	   .klocked = {3, 0xffff0030, KLOCK_WRITE, 0, KLOCK_INODE, 42, 11, 0, 0});
+	/* three times, added up, and once */
+	EV(230, 3, EV_KLOCKED,
+	   .klocked = {3, 0xffff0050, KLOCK_MUTEX, 0, KLOCK_ANY, 0, 60, 0, 0, 2});
+	EV(231, 3, EV_KLOCKED, .klocked = {3, 0xffff0050, KLOCK_MUTEX, 0, KLOCK_ANY, 0, 50, 0, 0});
+	/* more than there are numbers for */
+	EV(232, 3, EV_KLOCKED,
+	   .klocked = {3, 0xffff0060, KLOCK_MUTEX, 0, KLOCK_ANY, 0, 60, 0, 0, UINT32_MAX});
 	s = end(f, 300);
 	assert_true(s->kernel_locks);
+	l = lock_at(s, 0xffff0050, 1);
+	assert_int_equal(l->total, 110);
+	assert_int_equal(l->count, 4);
+	assert_int_equal(l->max, 50);
+	assert_in_range(l->p50, 19, 21);
+	assert_int_equal(lock_at(s, 0xffff0060, 1)->count, UINT32_MAX);
 	l = lock_at(s, 0xffff0010, 1);
 	check_lock(l, "kernel_mutex", 1, 130, 3, 100);
 	assert_string_equal(l->name, "kernel mutex in pipe_write");

@@ -7,13 +7,13 @@
 import type { Page } from "./page";
 import { chip, className, LOST, RUNNING, stackOrder } from "./palette";
 import { count, duration, el, percent, plural } from "./util";
-import { unseenWords } from "./words";
+import { timeless, unseenWords } from "./words";
 
 /* Time of all threads together, by class. */
 function totals(page: Page): Map<number, number> {
 	const sums = new Map<number, number>();
-	const add = (cls: number, ns: number) => {
-		if (ns > 0)
+	const add = (cls: number, ns: number | null) => {
+		if (ns)
 			sums.set(cls, (sums.get(cls) ?? 0) + ns);
 	};
 	/* A number that is no longer used has the name of the first. */
@@ -28,6 +28,10 @@ function totals(page: Page): Map<number, number> {
 }
 
 export function legend(page: Page): HTMLElement {
+	if (timeless(page))
+		return el("section", { "data-test": "legend" }, el("p", { class: "hint" },
+			"Nothing is known of when and how long: samples are counted. A click on a thread " +
+			"(Threads) shows its samples alone. ? shows all keys."));
 	const sums = totals(page);
 	const whole = [...sums.values()].reduce((a, b) => a + b, 0);
 	const rows = [...sums.entries()].sort((a, b) => stackOrder(a[0]) - stackOrder(b[0]));
@@ -94,6 +98,8 @@ export function recordingNotes(page: Page): HTMLElement {
 	for (const n of notes(page))
 		list.append(el("li", { class: n.bad ? "warn" : null }, n.text));
 	return el("section", { "data-test": "notes" }, el("h3", {}, "This recording"), list,
-		el("p", { class: "dim" }, `${count(page.info.events)} events by the ${capture.engine} engine at ` +
-			`${capture.freq_hz} Hz, on ${capture.host}, Linux ${capture.kernel}.`));
+		el("p", { class: "dim" }, `${count(page.info.events)} events by the ${capture.engine} engine` +
+			(capture.freq_hz ? ` at ${capture.freq_hz} Hz` : "") +
+			(capture.host ? `, on ${capture.host}` : "") +
+			(capture.kernel ? `, Linux ${capture.kernel}` : "") + "."));
 }

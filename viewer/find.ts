@@ -7,6 +7,7 @@ import { Latest } from "./ask";
 import type { Page } from "./page";
 import { scope } from "./state";
 import { count, el, plural } from "./util";
+import { timeless } from "./words";
 
 interface Found {
 	threads: { index: number; pid: number; tid: number; comm: string }[];
@@ -73,6 +74,10 @@ export function mountFind(root: HTMLElement, page: Page): void {
 
 	/* The middle of what the thread lived of the range that is looked at. */
 	function goThread(index: number): void {
+		if (timeless(page)) {
+			page.state.set({ threads: [index] }, "push");
+			return;
+		}
 		const s = page.state.get();
 		const t = page.thread(index);
 		const range = s.view ?? scope(s, page.info.duration_ns);

@@ -5,7 +5,7 @@
  */
 import type { Page } from "./page";
 import { same } from "./state";
-import { TABS } from "./tabs";
+import { tabsOf } from "./tabs";
 import { byId, clamp, el } from "./util";
 
 /** Fired at a tab's root each time that it becomes visible. */
@@ -14,16 +14,18 @@ export const SHOWN = "thaw:shown";
 /** The tab that is shown: that of the address, or the first. */
 export function currentTab(page: Page): string {
 	const want = page.state.get().tab;
-	return TABS.some((t) => t.id === want) ? want : TABS[0]?.id ?? "";
+	const tabs = tabsOf(page);
+	return tabs.some((t) => t.id === want) ? want : tabs[0]?.id ?? "";
 }
 
 export function mountTabs(root: HTMLElement, page: Page): void {
+	const tabs = tabsOf(page);
 	const bar = el("div", { class: "tabbar", role: "tablist", "aria-label": "Views of the selection" });
 	const roots = new Map<string, HTMLElement>();
 	const buttons = new Map<string, HTMLButtonElement>();
 	const mounted = new Set<string>();
 
-	for (const tab of TABS) {
+	for (const tab of tabs) {
 		const button = el("button", {
 			class: "tab",
 			role: "tab",
@@ -48,19 +50,18 @@ export function mountTabs(root: HTMLElement, page: Page): void {
 		const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
 		if (!step)
 			return;
-		const at = TABS.findIndex((t) => t.id === currentTab(page));
-		const next = TABS[(at + step + TABS.length) % TABS.length];
+		const at = tabs.findIndex((t) => t.id === currentTab(page));
+		const next = tabs[(at + step + tabs.length) % tabs.length];
 		page.state.set({ tab: next.id }, "push");
 		buttons.get(next.id)?.focus();
 		e.preventDefault();
 		e.stopPropagation();
 	});
 	root.replaceChildren(bar, ...roots.values());
-	root.hidden = TABS.length === 0;
 
 	const show = () => {
 		const id = currentTab(page);
-		for (const tab of TABS) {
+		for (const tab of tabs) {
 			const panel = roots.get(tab.id)!;
 			const on = tab.id === id;
 			panel.hidden = !on;
@@ -104,7 +105,6 @@ export function mountSplit(root: HTMLElement): void {
 	};
 	Object.entries(attributes).forEach(([key, value]) => root.setAttribute(key, value));
 	put(share);
-	root.hidden = TABS.length === 0;
 	root.addEventListener("pointerdown", (e) => root.setPointerCapture(e.pointerId));
 	root.addEventListener("pointermove", (e) => {
 		if (root.hasPointerCapture(e.pointerId))

@@ -6,6 +6,7 @@ import { notes } from "./details-rest";
 import type { Info, Page, Range } from "./page";
 import { same } from "./state";
 import { clock, date, duration, el, plural } from "./util";
+import { timeless } from "./words";
 
 const BLACKOUT_WORDS = "blackout: nothing came from any CPU; the kernel or the virtual machine stood still";
 
@@ -16,6 +17,14 @@ export function recorded(info: Info): string {
 		: processes.slice(0, 3).join(", ") + (processes.length > 3 ? " and others" : ""));
 }
 
+/* "2.10s on host, 2026-03-01 10:22:01", as much of it as is known */
+export function whenAndWhere(page: Page): string {
+	const { info } = page;
+	const when = info.capture.start_unix_ns ? `, ${date(info)} ${clock(info, 0, 0)}` : "";
+	const where = info.capture.host ? ` on ${info.capture.host}` : "";
+	return (timeless(page) ? "no times" : duration(info.duration_ns)) + where + when;
+}
+
 export function mountTop(root: HTMLElement, page: Page, help: () => void): void {
 	const { info } = page;
 	const command = recorded(info);
@@ -23,8 +32,7 @@ export function mountTop(root: HTMLElement, page: Page, help: () => void): void 
 	root.replaceChildren(
 		el("strong", { class: "mark" }, "thaw"),
 		el("span", { class: "command", title: command }, command),
-		el("span", { class: "what" }, `${duration(info.duration_ns)} on ${info.capture.host}, ` +
-			`${date(info)} ${clock(info, 0, 0)}`),
+		el("span", { class: "what" }, whenAndWhere(page)),
 		el("button", {
 			class: "badge",
 			hidden: !bad.length,

@@ -122,7 +122,7 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 			list.append(el("li", {},
 				el("b", { class: "blame-ns" }, duration(b.blamed_ns)),
 				el("span", {}, blameWords(page, s, b))));
-		if (s.blamed.unknown_ns > s.blamed.waited_ns / 50)
+		if (s.blamed.unknown_ns && s.blamed.unknown_ns > (s.blamed.waited_ns ?? 0) / 50)
 			list.append(el("li", {},
 				el("b", { class: "blame-ns" }, duration(s.blamed.unknown_ns)),
 				el("span", {}, "behind locks whose holder is not known.")));

@@ -19,6 +19,7 @@ import { Timeline } from "./timeline";
 import { makeCorner } from "./timeline-corner";
 import { View } from "./timeline-view";
 import { byId } from "./util";
+import { timeless } from "./words";
 import { FileHost, hasCapture } from "./worker";
 
 /* How long to wait before asking how far it is; near the end, nobody is to wait for that. */
@@ -75,8 +76,10 @@ function show(page: Page): void {
 	};
 	const failed = (error: Error) => toast(error.message);
 	showPage();
+	byId("page").classList.toggle("timeless", timeless(page));
 	const timeline = new Timeline(byId("timeline"), makeCorner(page, view), page, view, focus, pickStall, failed);
-	const keys = keyTable({ page, view, focus, timeline, help: () => help() });
+	const keys = keyTable({ page, view, focus, timeline, help: () => help() })
+		.filter((key) => !key.timed || !timeless(page));
 	const help = makeHelp(keys);
 	attachKeys(keys);
 	mountTop(byId("top"), page, help);

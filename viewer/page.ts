@@ -39,11 +39,12 @@ export interface Thread {
 	process: string;
 	start: number;
 	end: number;
-	running_ns: number;
-	runnable_ns: number | null; /* null: this engine does not see it */
+	/* null: this engine does not see it */
+	running_ns: number | null;
+	runnable_ns: number | null;
 	waiting_ns: number | null;
-	lost_ns: number;
-	unseen_ns: number;
+	lost_ns: number | null;
+	unseen_ns: number | null;
 	waits: Record<string, number>;
 	samples: number;
 	idle: boolean;
@@ -72,10 +73,11 @@ export interface Capture {
 	host: string;
 	kernel: string;
 	engine: string;
-	start_unix_ns: number;
-	duration_ns: number;
-	cpus: number;
-	freq_hz: number;
+	/* null: not known */
+	start_unix_ns: number | null;
+	duration_ns: number | null;
+	cpus: number | null;
+	freq_hz: number | null;
 	command: string[];
 	complete: boolean;
 	damage: string;
@@ -89,7 +91,7 @@ export interface Info {
 	progress: number;
 	capture: Capture;
 	begin_unix_ns: number;
-	duration_ns: number;
+	duration_ns: number; /* of the page's own times, which mean nothing if they were not seen */
 	text: string;
 	reasons: Reason[];
 	threads: Thread[];

@@ -11,6 +11,7 @@ import type { Page, Range } from "./page";
 import { onScheme } from "./palette";
 import { same, scope, type State } from "./state";
 import { count, duration, el, plural, since } from "./util";
+import { timeless } from "./words";
 
 const CALM_MS = 150;
 
@@ -82,8 +83,8 @@ export function threadWords(page: Page, threads: readonly number[] | null): stri
 }
 
 export function scopeWords(page: Page, range: Range, who: string): string {
-	const all = range.from <= 0 && range.to >= page.info.duration_ns;
-	const where = all ? `the whole ${duration(page.info.duration_ns)}`
+	const all = timeless(page) || (range.from <= 0 && range.to >= page.info.duration_ns);
+	const where = timeless(page) ? "the whole recording" : all ? `the whole ${duration(page.info.duration_ns)}`
 		: `${rangeWords(range)} (${duration(range.to - range.from)})`;
 	return `${where}, ${who}`;
 }

@@ -3,10 +3,11 @@
  * On paper the page has no controls, and so it must say itself what it is about: this puts a head
  * with the recording, the range and the threads in front of it, for the time of printing.
  */
+import { whenAndWhere } from "./lead";
 import type { Page } from "./page";
 import { scopeWords, threadWords } from "./panel";
 import { scope } from "./state";
-import { clock, date, duration, el } from "./util";
+import { el, plural } from "./util";
 
 /* A page of A4 between its margins, in CSS pixels. */
 const PAPER = 690;
@@ -16,9 +17,10 @@ export function mountPrint(root: HTMLElement, page: Page): void {
 	const scopeLine = el("p");
 	const head = el("header", { class: "print-head" },
 		el("h1", {}, info.capture.command.join(" ") || info.capture.path),
-		el("p", {}, `Recorded by thaw on ${info.capture.host} (Linux ${info.capture.kernel}, ` +
-			`${info.capture.cpus} CPUs), ${date(info)} ${clock(info, 0, 0)}, ` +
-			`${duration(info.duration_ns)}, ${info.capture.engine} engine.`),
+		el("p", {}, `${whenAndWhere(page)}` +
+			(info.capture.kernel ? `, Linux ${info.capture.kernel}` : "") +
+			(info.capture.cpus ? `, ${plural(info.capture.cpus, "CPU")}` : "") +
+			`, recorded by thaw's ${info.capture.engine} engine.`),
 		scopeLine);
 	root.prepend(head);
 	addEventListener("beforeprint", () => {

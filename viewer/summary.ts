@@ -103,7 +103,7 @@ export interface Summary {
 	waits: Wait[];
 	locks: Lock[];
 	blame: Blame[];
-	blamed: { waited_ns: number; charged_ns: number; unknown_ns: number };
+	blamed: { waited_ns: number | null; charged_ns: number | null; unknown_ns: number | null };
 }
 
 /*

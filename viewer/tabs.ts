@@ -12,19 +12,25 @@ import { mountLocks } from "./locks";
 import type { Page } from "./page";
 import { mountThreads } from "./threads";
 import { mountWaits } from "./waits";
+import { timeless } from "./words";
 
 export interface Tab {
 	id: string; /* in the address */
 	title: string;
+	timed?: boolean; /* for nothing where no times were recorded */
 	mount(root: HTMLElement, page: Page): void;
 }
 
-export const TABS: Tab[] = [
+const TABS: Tab[] = [
 	{ id: "flame", title: "Flame graph", mount: mountFlame },
 	{ id: "functions", title: "Functions", mount: mountFunctions },
 	{ id: "waits", title: "Waits", mount: mountWaits },
 	{ id: "locks", title: "Locks", mount: mountLocks },
 	{ id: "threads", title: "Threads", mount: mountThreads },
-	{ id: "heatmap", title: "Heatmap", mount: mountHeatmap },
-	{ id: "chart", title: "Chart", mount: mountChart },
+	{ id: "heatmap", title: "Heatmap", timed: true, mount: mountHeatmap },
+	{ id: "chart", title: "Chart", timed: true, mount: mountChart },
 ];
+
+export function tabsOf(page: Page): Tab[] {
+	return TABS.filter((tab) => !tab.timed || !timeless(page));
+}

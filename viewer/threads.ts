@@ -7,17 +7,17 @@
 import type { Page } from "./page";
 import { chip, className, color, hatched, LOST, RUNNING, stackOrder } from "./palette";
 import { makePanel, scopeArgs } from "./panel";
-import { makeTable } from "./table";
-import { duration, el, percent } from "./util";
-import { unseen, unseenWords } from "./words";
+import { makeTable, type Column } from "./table";
+import { count, duration, el, percent } from "./util";
+import { timeless, unseen, unseenWords } from "./words";
 
 interface ThreadTime {
 	index: number;
-	running_ns: number;
+	running_ns: number | null;
 	runnable_ns: number | null;
 	waiting_ns: number | null;
-	lost_ns: number;
-	unseen_ns: number; /* of engines that see no switches: whether it ran or waited */
+	lost_ns: number | null;
+	unseen_ns: number | null; /* of engines that see no switches: whether it ran or waited */
 	waits: Record<string, number>;
 	samples: number;
 }
@@ -35,8 +35,8 @@ interface Row extends ThreadTime {
 /* [class, ns] in the order of the timeline's columns. */
 function partsOf(page: Page, t: ThreadTime): [number, number][] {
 	const ids = new Map(page.info.reasons.map((r) => [r.name, r.id]));
-	const parts: [number, number][] = [[RUNNING, t.running_ns],
-		[LOST, t.lost_ns + t.unseen_ns]];
+	const parts: [number, number][] = [[RUNNING, t.running_ns ?? 0],
+		[LOST, (t.lost_ns ?? 0) + (t.unseen_ns ?? 0)]];
 	for (const [name, ns] of Object.entries(t.waits))
 		parts.push([ids.get(name) ?? 0, ns]);
 	return parts.filter(([, ns]) => ns > 0).sort((a, b) => stackOrder(a[0]) - stackOrder(b[0]));
@@ -62,6 +62,31 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 	const share = (ns: number | null, row: Row) => (ns === null ? "–" : percent(ns, row.alive));
 	const several = page.info.threads.some((t) => t.pid !== page.info.threads[0]?.pid);
 	let extend = false;
+	const timed: Column<Row>[] = [
+		{ id: "alive", head: "Time", number: true, optional: true,
+			title: "How long it lived in this range",
+		  value: (r) => r.alive, cell: (r) => duration(r.alive) },
+		{ id: "bar", head: "How it was spent", wide: true, value: (r) => r.mostly,
+		  cell: (r) => barOf(r, nameOf) },
+		{ id: "running", head: "Running", number: true,
+			value: (r) => (r.running_ns ?? 0) / (r.alive || 1),
+		  cell: (r) => share(r.running_ns, r) },
+		{ id: "runnable", head: "Runnable", number: true, optional: true,
+			title: "Could run, but had no CPU",
+		  value: (r) => (r.runnable_ns ?? 0) / (r.alive || 1),
+			cell: (r) => share(r.runnable_ns, r) },
+		{ id: "waiting", head: "Waiting", number: true,
+		  value: (r) => (r.waiting_ns ?? 0) / (r.alive || 1),
+			cell: (r) => share(r.waiting_ns, r) },
+		{ id: "mostly", head: "Mostly waits for", optional: true,
+			value: (r) => r.mostly },
+	];
+	const counted: Column<Row>[] = [
+		{ id: "samples", head: "Samples", number: true, value: (r) => r.samples,
+			cell: (r) => count(r.samples) },
+		{ id: "share", head: "Of all", number: true, value: (r) => r.samples,
+			cell: (r) => percent(r.samples, page.info.samples) },
+	];
 
 	const table = makeTable<Row>({
 		label: "Threads",
@@ -80,23 +105,7 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 				r.comm, several && el("span", { class: "dim" }, ` ${r.process}`)) },
 			{ id: "tid", head: "tid", number: true, optional: true,
 				value: (r) => r.tid },
-			{ id: "alive", head: "Time", number: true, optional: true,
-				title: "How long it lived in this range",
-			  value: (r) => r.alive, cell: (r) => duration(r.alive) },
-			{ id: "bar", head: "How it was spent", wide: true, value: (r) => r.mostly,
-			  cell: (r) => barOf(r, nameOf) },
-			{ id: "running", head: "Running", number: true,
-				value: (r) => r.running_ns / (r.alive || 1),
-			  cell: (r) => share(r.running_ns, r) },
-			{ id: "runnable", head: "Runnable", number: true, optional: true,
-				title: "Could run, but had no CPU",
-			  value: (r) => (r.runnable_ns ?? 0) / (r.alive || 1),
-				cell: (r) => share(r.runnable_ns, r) },
-			{ id: "waiting", head: "Waiting", number: true,
-			  value: (r) => (r.waiting_ns ?? 0) / (r.alive || 1),
-				cell: (r) => share(r.waiting_ns, r) },
-			{ id: "mostly", head: "Mostly waits for", optional: true,
-				value: (r) => r.mostly },
+			...(timeless(page) ? counted : timed),
 		],
 		pick(row) {
 			const now = page.state.get().threads;
@@ -148,7 +157,7 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 					parts,
 					mostly: most ? className(page, most[0]) : "",
 				};
-			}).filter((row) => row.alive > 0);
+			}).filter((row) => row.alive > 0 || (timeless(page) && row.samples > 0));
 			if (!rows.length) {
 				panel.say("No thread lived in this range.");
 				return;
@@ -162,8 +171,8 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 			legend.replaceChildren(...[...sums].sort((a, b) => b[1] - a[1]).slice(0, 9)
 				.map(([cls, ns]) => el("span", { class: "swatch-one" }, chip(cls),
 					`${nameOf(cls)} ${percent(ns, all)}`)));
-			note.textContent = unseenWords(page, unseen(page, "switches") ? "switches"
-				: "run_queue");
+			note.textContent = unseenWords(page, ["times", "switches"].find((what) =>
+				unseen(page, what)) ?? "run_queue");
 			note.hidden = !note.textContent;
 			if (!panel.body.contains(table.root))
 				panel.body.replaceChildren(legend, note, table.root);

@@ -62,6 +62,11 @@ export function unseen(page: Page, what: string): boolean {
 	return page.info.capture.unseen.includes(what);
 }
 
+/* No times were recorded: samples are counted, and that is all. */
+export function timeless(page: Page): boolean {
+	return unseen(page, "times");
+}
+
 /* "the ctimer engine does not see ...", or "" if it does. */
 export function unseenWords(page: Page, what: string): string {
 	if (!unseen(page, what))

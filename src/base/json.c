@@ -248,6 +248,14 @@ void json_null(struct json *j, const char *key)
 	written(j);
 }
 
+void json_u64_if(struct json *j, const char *key, bool known, uint64_t val)
+{
+	if (known)
+		json_u64(j, key, val);
+	else
+		json_null(j, key);
+}
+
 void json_raw(struct json *j, const char *key, const void *raw, size_t len)
 {
 	lead(j, key);

@@ -43,6 +43,8 @@ void json_f64(struct json *j, const char *key, double val);
 void json_decimal(struct json *j, const char *key, uint64_t val, unsigned digits);
 void json_bool(struct json *j, const char *key, bool val);
 void json_null(struct json *j, const char *key);
+/* null unless it is known. */
+void json_u64_if(struct json *j, const char *key, bool known, uint64_t val);
 /* A value that is JSON already. */
 void json_raw(struct json *j, const char *key, const void *text, size_t len);
 

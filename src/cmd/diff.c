@@ -306,6 +306,17 @@ static int check_seen(const struct diff *d, enum export_kind kind)
 		       d->notes.n ? d->notes.v[0] : "what is asked for was not recorded");
 }
 
+/* Chance is told by how much times differ from one another. */
+static int check_timed(const struct part *p, const struct diff_args *args)
+{
+	if (args->format || !model_timeless(p->capture.model))
+		return 0;
+	return err_set(-ENODATA,
+		       "%s has no times in it: all that can be done is to count both sides' "
+		       "stacks, with -f collapsed",
+		       p->path);
+}
+
 static int write_out(const struct diff *d, const struct diff_args *args, enum export_kind kind)
 {
 	struct diff_view view = {
@@ -342,7 +353,10 @@ static int run(struct part *a, struct part *b, const struct diff_args *args,
 	progress_end(&bar);
 	if (!rc) {
 		d = diff_new(&a->side, &b->side, opts);
-		rc = args->html ? write_page(a, b, d, args->html) : 0;
+		rc = check_timed(a, args);
+		rc = rc ? rc : check_timed(b, args);
+		if (!rc && args->html)
+			rc = write_page(a, b, d, args->html);
 		rc = rc ? rc : write_out(d, args, kind);
 		diff_free(d);
 		unload(b);

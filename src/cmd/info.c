@@ -210,8 +210,20 @@ static uint64_t duration(const struct reader_info *info)
 	return info->last_ts > info->first_ts ? info->last_ts - info->first_ts : 0;
 }
 
-static void time_row(const struct reader_info *info)
+/* An import of what has no times: see wire/unseen.def. */
+static bool is_timeless(const struct reader *r)
 {
+	const char *what;
+
+	for (size_t i = 0; (what = reader_meta(r, "unseen", i)); i++)
+		if (!strcmp(what, "times"))
+			return true;
+	return false;
+}
+
+static void time_row(const struct reader *r)
+{
+	const struct reader_info *info = reader_info(r);
 	time_t s = (time_t)(info->start_unix_ns / NSEC_PER_SEC);
 	char when[64] = "at an unknown time", span[16], words[128];
 	struct tm tm;
@@ -220,7 +232,7 @@ static void time_row(const struct reader_info *info)
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
 	snprintf(words, sizeof(words), "%s, for %s", when,
 		 units_duration(span, sizeof(span), duration(info)));
-	row("recorded", words);
+	row("recorded", is_timeless(r) ? "without times" : words);
 }
 
 static void events_rows(const struct tally *t)
@@ -302,7 +314,7 @@ static void print_text(const struct reader *r, const char *path, const struct in
 	fact_row(r, "target", "target");
 	command_row(r);
 	guard_rows_of(r);
-	time_row(info);
+	time_row(r);
 	events_rows(t);
 	losses_rows(t);
 	snprintf(words, sizeof(words), "%u, in %u modules; %zu addresses have names",
@@ -371,8 +383,8 @@ static void print_json(const struct reader *r, const char *path, const struct in
 	json_u64(&j, "bytes", info->file_bytes);
 	json_u64(&j, "version", info->version);
 	json_facts(&j, r);
-	json_u64(&j, "start_unix_ns", info->start_unix_ns);
-	json_u64(&j, "duration_ns", duration(info));
+	json_u64_if(&j, "start_unix_ns", info->start_unix_ns, info->start_unix_ns);
+	json_u64_if(&j, "duration_ns", !is_timeless(r), duration(info));
 	json_counts(&j, t);
 	json_u64(&j, "stacks", reader_stacks(r));
 	json_u64(&j, "modules", reader_modules(r));

@@ -313,7 +313,9 @@ struct diff *diff_new(const struct diff_side *a, const struct diff_side *b,
 	d->a = a;
 	d->b = b;
 	d->opts = *opts;
-	if (opts->per == DIFF_PER_AUTO)
+	if (unseen & UNSEEN_TIMES)
+		d->opts.per = DIFF_PER_NONE;
+	else if (opts->per == DIFF_PER_AUTO)
 		d->opts.per = is_whole(a) && is_whole(b) &&
 					      same_work(&a->s->model->facts, &b->s->model->facts)
 				      ? DIFF_PER_PACE

@@ -286,7 +286,8 @@ static void count_samples(struct taking *t)
 static void set_period(struct diff_side *s)
 {
 	const struct facts *f = &s->s->model->facts;
-	double nominal = f->freq_hz ? (double)NSEC_PER_SEC / (double)f->freq_hz : 0;
+	bool counted = model_timeless(s->s->model); /* only their number is known */
+	double nominal = f->freq_hz ? (double)NSEC_PER_SEC / (double)f->freq_hz : counted;
 	double real = s->s->samples ? s->cpu_sum / (double)s->s->samples : 0;
 	bool all = !(f->unseen & (UNSEEN_SWITCHES | UNSEEN_KERNEL_MODE));
 

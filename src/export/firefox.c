@@ -385,5 +385,6 @@ const struct exporter export_firefox = {
 	.words = "a profile for the Firefox Profiler (profiler.firefox.com)",
 	.suffix = ".json",
 	.kinds = EXPORT_ALL,
+	.needs = UNSEEN_TIMES,
 	.run = run,
 };

@@ -328,17 +328,19 @@ static bool wanted(const struct lines *l, const struct event *ev, bool inside)
 static int on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct lines *l = arg;
+	const struct model *m = l->job->model;
 	struct json j;
 
 	if (!wanted(l, ev, inside) || !of_thread(l, ev))
 		return 0;
 	need_all(l, ev);
 	begin_line(l, &j, model_event_name(ev->kind));
-	json_i64(&j, "ts", (int64_t)(ev->ts - l->job->model->timeline.begin));
-	if (ev->cpu == EVENT_ALL_CPUS)
-		json_null(&j, "cpu");
+	if (model_timeless(m))
+		json_null(&j, "ts");
 	else
-		json_u64(&j, "cpu", ev->cpu);
+		json_i64(&j, "ts", (int64_t)(ev->ts - m->timeline.begin));
+	json_u64_if(&j, "cpu", ev->cpu != EVENT_ALL_CPUS && !(m->facts.unseen & UNSEEN_CPUS),
+		    ev->cpu);
 	put_fields(&j, l, ev);
 	end_line(l, &j);
 	if (l->text.len >= 1 << 16)
@@ -349,6 +351,8 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 static void put_head(struct lines *l)
 {
 	const struct model *m = l->job->model;
+	uint64_t unix_ns = model_unix_ns(m, m->timeline.begin);
+	bool timed = !model_timeless(m);
 	struct json j;
 
 	begin_line(l, &j, "capture");
@@ -360,10 +364,10 @@ static void put_head(struct lines *l)
 	for (size_t i = 0; i < m->facts.command.n; i++)
 		json_str(&j, NULL, m->facts.command.v[i]);
 	json_arr_end(&j);
-	json_u64(&j, "begin_unix_ns", model_unix_ns(m, m->timeline.begin));
-	json_u64(&j, "duration_ns", m->timeline.end - m->timeline.begin);
-	json_u64(&j, "cpus", m->facts.cpus);
-	json_u64(&j, "freq_hz", m->facts.freq_hz);
+	json_u64_if(&j, "begin_unix_ns", timed && unix_ns, unix_ns);
+	json_u64_if(&j, "duration_ns", timed, m->timeline.end - m->timeline.begin);
+	json_u64_if(&j, "cpus", m->facts.cpus, m->facts.cpus);
+	json_u64_if(&j, "freq_hz", m->facts.freq_hz, m->facts.freq_hz);
 	json_bool(&j, "complete", m->facts.complete);
 	end_line(l, &j);
 }
@@ -509,10 +513,10 @@ static void put_capture_type(struct json *j)
 	put_type(j, "kernel", "string", false, NULL);
 	put_type(j, "engine", "string", false, "what recorded: bpf, perf, ctimer");
 	put_type(j, "command", "array", false, "that was started, word by word");
-	put_type(j, "begin_unix_ns", "integer", false, "the wall clock at time 0, ns since 1970");
-	put_type(j, "duration_ns", "integer", false, NULL);
-	put_type(j, "cpus", "integer", false, NULL);
-	put_type(j, "freq_hz", "integer", false, "a sample stands for 1 / freq_hz seconds");
+	put_type(j, "begin_unix_ns", "integer", true, "the wall clock at time 0, ns since 1970");
+	put_type(j, "duration_ns", "integer", true, NULL);
+	put_type(j, "cpus", "integer", true, NULL);
+	put_type(j, "freq_hz", "integer", true, "a sample stands for 1 / freq_hz seconds");
 	put_type(j, "complete", "boolean", false, "ended properly, and nothing is damaged");
 	END_TYPE(j, "schema", "host", "kernel", "engine", "command", "begin_unix_ns", "duration_ns",
 		 "cpus", "freq_hz", "complete");
@@ -572,8 +576,8 @@ static void put_event_types(struct json *j)
 {
 #define EVENT(id, UPPER, lower, text, words)                                                       \
 	begin_type(j, text, words);                                                                \
-	put_type(j, "ts", "integer", false, "ns since the recording's begin");                     \
-	put_type(j, "cpu", "integer", true, "null: all");
+	put_type(j, "ts", "integer", true, "ns since the recording's begin; null: not known");     \
+	put_type(j, "cpu", "integer", true, "null: all, or not known");
 #define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
 	put_field(j,                                                                               \
 		  form_of(EV_##UPPER, #name,                                                       \

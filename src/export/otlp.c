@@ -188,8 +188,10 @@ static void put_profile(struct otlp *o, uint32_t pid, enum profile_value v)
 	size_t at = pb_begin(&o->b, SCOPE_PROFILES_PROFILES);
 
 	put_type(o, P_SAMPLE_TYPE, profile_type(v), profile_unit(v));
-	pb_fixed64(&o->b, P_TIME, model_unix_ns(m, model_window_start(m)));
-	pb_u64(&o->b, P_DURATION, model_window_ns(m));
+	if (!model_timeless(m)) {
+		pb_fixed64(&o->b, P_TIME, model_unix_ns(m, model_window_start(m)));
+		pb_u64(&o->b, P_DURATION, model_window_ns(m));
+	}
 	put_period(o, v);
 	put_id(o, pid, v);
 	for (size_t i = 0; i < o->samples.n; i++)

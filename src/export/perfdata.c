@@ -95,14 +95,24 @@ static int end(struct perfdata *p)
 	return 0;
 }
 
+static void when_and_where(struct perfdata *p, uint64_t ts, uint32_t cpu)
+{
+	uint64_t has = perfdata_sample(p->job);
+
+	if (has & PERF_SAMPLE_TIME)
+		u64(p, ts);
+	if (has & PERF_SAMPLE_CPU) {
+		u32(p, cpu);
+		u32(p, 0);
+	}
+}
+
 /* What stands behind every record that is no sample. */
 static int end_with(struct perfdata *p, uint32_t pid, uint32_t tid, uint64_t ts, uint32_t cpu)
 {
 	u32(p, pid);
 	u32(p, tid);
-	u64(p, ts);
-	u32(p, cpu);
-	u32(p, 0);
+	when_and_where(p, ts, cpu);
 	u64(p, perfdata_cpu(p->job) ? PERFDATA_CPU : PERFDATA_WAIT);
 	return end(p);
 }
@@ -333,9 +343,7 @@ static int put_sample(struct perfdata *p, const struct taken *t)
 	u64(p, c.n ? c.v[1] : 0);
 	u32(p, pid);
 	u32(p, t->th->tid);
-	u64(p, t->ts);
-	u32(p, t->cpu);
-	u32(p, 0);
+	when_and_where(p, t->ts, t->cpu);
 	u64(p, t->period);
 	u64(p, c.n);
 	buf_put(&p->rec, c.v, c.n * sizeof(c.v[0]));

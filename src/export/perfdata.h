@@ -8,6 +8,7 @@
 #ifndef THAW_EXPORT_PERFDATA_H
 #define THAW_EXPORT_PERFDATA_H
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 /* The ids of the two events. */
 enum { PERFDATA_CPU = 1, PERFDATA_WAIT = 2 };
 
-/* What every sample has, in this order: see perf_event_open(2). */
+/* What every sample has, in this order: see perf_event_open(2). But see perfdata_sample(). */
 #define PERFDATA_SAMPLE                                                                            \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN)
@@ -30,6 +31,15 @@ static inline bool perfdata_cpu(const struct export_job *job)
 static inline bool perfdata_waits(const struct export_job *job)
 {
 	return EXPORT_HAS(job->kinds, EXPORT_WAIT) || EXPORT_HAS(job->kinds, EXPORT_LOCK);
+}
+
+/* Without what was not recorded. */
+static inline uint64_t perfdata_sample(const struct export_job *job)
+{
+	const struct facts *f = &job->model->facts;
+
+	return PERFDATA_SAMPLE & ~(f->unseen & UNSEEN_TIMES ? (uint64_t)PERF_SAMPLE_TIME : 0) &
+	       ~(f->unseen & UNSEEN_CPUS ? (uint64_t)PERF_SAMPLE_CPU : 0);
 }
 
 /* What stands before so many bytes of records, and behind them. */

@@ -65,7 +65,7 @@ static void put_attr(struct buf *b, const struct export_job *job, bool cpu)
 		.type = PERF_TYPE_SOFTWARE,
 		.size = ATTR_BYTES,
 		.config = cpu ? PERF_COUNT_SW_CPU_CLOCK : PERF_COUNT_SW_BPF_OUTPUT,
-		.sample_type = PERFDATA_SAMPLE,
+		.sample_type = perfdata_sample(job),
 		.inherit = 1,
 		.mmap = 1,
 		.mmap2 = 1,

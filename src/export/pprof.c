@@ -120,8 +120,10 @@ static void put_head(struct pprof *p)
 	const struct model *m = p->profile.job->model;
 
 	put_types(p);
-	pb_u64(&p->b, P_TIME, model_unix_ns(m, model_window_start(m)));
-	pb_u64(&p->b, P_DURATION, model_window_ns(m));
+	if (!model_timeless(m)) {
+		pb_u64(&p->b, P_TIME, model_unix_ns(m, model_window_start(m)));
+		pb_u64(&p->b, P_DURATION, model_window_ns(m));
+	}
 	if (profile_has(&p->profile, PROFILE_CPU)) {
 		put_type(p, P_PERIOD_TYPE, PROFILE_CPU);
 		pb_u64(&p->b, P_PERIOD, p->profile.period);

@@ -5,7 +5,8 @@
  * On a CPU, the samples of a thread in the order of time; spool.h goes over them in bounded memory.
  * Waits are a profile of their own ("... waits", and "... lock waits" for those on locks that
  * somebody held), one sample for each distinct stack and reason, the longest first: there are far
- * fewer of these than waits. Their leaf is the reason and the lock. All weights are nanoseconds.
+ * fewer of these than waits. Their leaf is the reason and the lock. All weights are nanoseconds;
+ * only where nobody knows how much time a sample stands for, it counts as one.
  */
 #include "export/speedscope.h"
 
@@ -27,7 +28,7 @@ struct scope {
 	const struct export_job *job;
 	struct model *m;
 	struct json j;
-	uint64_t sample_ns;
+	uint64_t sample_ns;	    /* that a sample stands for; 0: not known */
 	VEC(uint32_t) order;	    /* rows of waits, by thread, and the longest first */
 	size_t *waits_of;	    /* by thread: the first of them */
 	struct text *texts;	    /* by row of samples */
@@ -90,7 +91,8 @@ static int put_sample(void *arg, const struct spooled *rec)
 	return 0;
 }
 
-static void open_profile(struct scope *x, const struct thread *th, const char *kind, uint64_t total)
+static void open_profile(struct scope *x, const struct thread *th, const char *kind,
+			 const char *unit, uint64_t total)
 {
 	struct buf b = {0};
 
@@ -98,7 +100,7 @@ static void open_profile(struct scope *x, const struct thread *th, const char *k
 	json_obj(&x->j, NULL);
 	json_str(&x->j, "type", "sampled");
 	json_str(&x->j, "name", buf_cstr(&b));
-	json_str(&x->j, "unit", "nanoseconds");
+	json_str(&x->j, "unit", unit);
 	json_u64(&x->j, "startValue", 0);
 	json_u64(&x->j, "endValue", total);
 	buf_done(&b);
@@ -106,17 +108,18 @@ static void open_profile(struct scope *x, const struct thread *th, const char *k
 
 static int put_samples(struct scope *x, const struct thread *th, struct spool_lane *lane)
 {
+	uint64_t weight = x->sample_ns ? x->sample_ns : 1;
 	int rc;
 
 	if (!th->samples)
 		return 0;
-	open_profile(x, th, "", th->samples * x->sample_ns);
+	open_profile(x, th, "", x->sample_ns ? "nanoseconds" : "none", th->samples * weight);
 	json_arr(&x->j, "samples");
 	rc = spool_each(lane, put_sample, x);
 	json_arr_end(&x->j);
 	json_arr(&x->j, "weights");
 	for (uint64_t i = 0; i < th->samples; i++)
-		json_u64(&x->j, NULL, x->sample_ns);
+		json_u64(&x->j, NULL, weight);
 	json_arr_end(&x->j);
 	json_obj_end(&x->j);
 	buf_clear(&x->text);
@@ -168,7 +171,7 @@ static void put_waits(struct scope *x, const struct thread *th, bool locks)
 		total += is_in(&rows[x->order.v[i]], locks) ? rows[x->order.v[i]].total : 0;
 	if (!total)
 		return;
-	open_profile(x, th, locks ? " lock waits" : " waits", total);
+	open_profile(x, th, locks ? " lock waits" : " waits", "nanoseconds", total);
 	json_arr(&x->j, "samples");
 	for (size_t i = from; i < to; i++)
 		if (is_in(&rows[x->order.v[i]], locks))
@@ -259,8 +262,7 @@ static void scope_done(struct scope *x)
 int speedscope_run(const struct export_job *job, size_t room)
 {
 	uint64_t hz = job->model->facts.freq_hz;
-	struct scope x = {
-		.job = job, .m = job->model, .sample_ns = hz ? NSEC_PER_SEC / hz : NSEC_PER_MSEC};
+	struct scope x = {.job = job, .m = job->model, .sample_ns = hz ? NSEC_PER_SEC / hz : 0};
 	struct spool_opts opts = {.room = room};
 	int rc;
 

@@ -268,8 +268,10 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 		return 0;
 	rc = add_stack(w, stack);
 	bind_thread(st, th);
-	bind_int(st, COL(SAMPLES, ts), tables_time(&w->tables, ts));
-	bind_int(st, COL(SAMPLES, cpu), cpu);
+	if (!model_timeless(w->tables.m))
+		bind_int(st, COL(SAMPLES, ts), tables_time(&w->tables, ts));
+	if (!(w->tables.m->facts.unseen & UNSEEN_CPUS))
+		bind_int(st, COL(SAMPLES, cpu), cpu);
 	cell_id(&c, (uint64_t)stack);
 	bind(st, COL(SAMPLES, stack), &c);
 	return rc ? rc : step(w, st);

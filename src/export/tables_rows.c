@@ -39,10 +39,11 @@ static void capture_cell(struct tables *t, unsigned column, struct cell *c)
 
 	switch (column) {
 	case COL(CAPTURE, begin_unix_ns):
-		cell_int(c, model_unix_ns(m, m->timeline.begin));
+		cell_id(c, model_timeless(m) ? 0 : model_unix_ns(m, m->timeline.begin));
 		break;
 	case COL(CAPTURE, duration_ns):
-		cell_int(c, m->timeline.end - m->timeline.begin);
+		if (!model_timeless(m))
+			cell_int(c, m->timeline.end - m->timeline.begin);
 		break;
 	case COL(CAPTURE, host):
 		cell_name(t, c, f->host);
@@ -86,7 +87,15 @@ static void thread_times(const struct tables *t, const struct thread *th, unsign
 {
 	bool sampled = !t->m->facts.has_switches;
 
+	if (model_timeless(t->m))
+		return;
 	switch (column) {
+	case COL(THREADS, start):
+		cell_int(c, (uint64_t)tables_time(t, th->start));
+		break;
+	case COL(THREADS, end):
+		cell_int(c, (uint64_t)tables_time(t, th->end));
+		break;
 	case COL(THREADS, wall_ns):
 		cell_int(c, thread_wall(th));
 		break;
@@ -106,9 +115,6 @@ static void thread_times(const struct tables *t, const struct thread *th, unsign
 		break;
 	case COL(THREADS, unseen_ns):
 		cell_int(c, sampled ? th->total[INTERVAL_LOST] : 0);
-		break;
-	case COL(THREADS, samples):
-		cell_int(c, th->samples);
 		break;
 	}
 }
@@ -140,14 +146,11 @@ static void thread_cell(struct tables *t, const struct thread *th, unsigned colu
 	case COL(THREADS, kernel):
 		cell_int(c, th->flags & THREAD_KERNEL);
 		break;
-	case COL(THREADS, start):
-		cell_int(c, (uint64_t)tables_time(t, th->start));
-		break;
-	case COL(THREADS, end):
-		cell_int(c, (uint64_t)tables_time(t, th->end));
-		break;
 	case COL(THREADS, exited):
 		cell_int(c, th->exit_ts != 0);
+		break;
+	case COL(THREADS, samples):
+		cell_int(c, th->samples);
 		break;
 	default:
 		thread_times(t, th, column, c);

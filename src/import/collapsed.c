@@ -283,7 +283,7 @@ static int add(struct collapsed *c, char *stack, uint64_t count)
 static int write_all(struct collapsed *c, FILE *in)
 {
 	uint32_t unseen = UNSEEN_WAKERS | UNSEEN_LOCKS | UNSEEN_STATES | UNSEEN_RUN_QUEUE |
-			  UNSEEN_WAIT_STACKS | UNSEEN_SWITCHES | UNSEEN_TIMES;
+			  UNSEEN_WAIT_STACKS | UNSEEN_SWITCHES | UNSEEN_TIMES | UNSEEN_CPUS;
 	struct module user = {.kind = MODULE_UNKNOWN, .path = "[collapsed]"};
 	int rc = sink_open(&c->s, c->o, &(struct writer_clock){0}, c->s.res);
 
@@ -298,6 +298,7 @@ static int write_all(struct collapsed *c, FILE *in)
 	rc = each_line(c, in, add);
 	if (!rc)
 		writer_symbols(c->s.w, c->names);
+	c->s.last_ts = c->ts; /* behind the last one, which is to be inside */
 	rc = sink_close(&c->s, rc);
 	c->s.res->span_ns = 0; /* there are no times in it */
 	return rc;

@@ -161,7 +161,12 @@ const char *model_event_name(unsigned kind);
 /* The window's begin and length: the whole recording, or what --from and --to leave of it. */
 uint64_t model_window_start(const struct model *m);
 uint64_t model_window_ns(const struct model *m);
-/* Wall clock, in ns since 1970, of a moment in the recording. */
+/* Its source had no times: those of events only tell their order, and none may be shown. */
+static inline bool model_timeless(const struct model *m)
+{
+	return m->facts.unseen & UNSEEN_TIMES;
+}
+/* Wall clock, in ns since 1970, of a moment in the recording; 0: not known. */
 uint64_t model_unix_ns(const struct model *m, uint64_t ts);
 
 const char *loss_name(uint32_t cause);

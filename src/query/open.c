@@ -45,8 +45,6 @@ static bool is_idle(const struct thread *t)
 static void put_thread(struct json *j, const struct query *q, const struct thread *t,
 		       const char *process)
 {
-	bool sampled = !q->model->facts.has_switches;
-
 	json_obj(j, NULL);
 	json_u64(j, "index", t->index);
 	json_u64(j, "pid", t->pid);
@@ -55,7 +53,7 @@ static void put_thread(struct json *j, const struct query *q, const struct threa
 	json_str(j, "process", process);
 	json_u64(j, "start", query_time(q, t->start));
 	json_u64(j, "end", query_time(q, t->end));
-	json_put_thread_times(j, t, sampled);
+	json_put_times(j, q->model, t->total, t->waits, t->samples);
 	json_bool(j, "idle", is_idle(t));
 	json_bool(j, "kernel", t->flags & THREAD_KERNEL);
 	json_obj_end(j);

@@ -5,6 +5,8 @@
  */
 #include "query/private.h"
 
+#include "view/json_parts.h"
+
 struct sums {
 	uint64_t kind[INTERVAL_KINDS];
 	uint64_t waits[REASONS];
@@ -38,26 +40,9 @@ static void take(const struct query *q, uint32_t thread, uint64_t from, uint64_t
 
 static void put(struct json *j, const struct query *q, const struct thread *t, const struct sums *s)
 {
-	bool sampled = !q->model->facts.has_switches;
-
 	json_obj(j, NULL);
 	json_u64(j, "index", t->index);
-	json_u64(j, "running_ns", s->kind[INTERVAL_RUNNING]);
-	if (sampled) {
-		json_null(j, "runnable_ns");
-		json_null(j, "waiting_ns");
-	} else {
-		json_u64(j, "runnable_ns", s->kind[INTERVAL_RUNNABLE]);
-		json_u64(j, "waiting_ns", s->kind[INTERVAL_WAITING]);
-	}
-	json_u64(j, "lost_ns", sampled ? 0 : s->kind[INTERVAL_LOST]);
-	json_u64(j, "unseen_ns", sampled ? s->kind[INTERVAL_LOST] : 0);
-	json_obj(j, "waits");
-	for (unsigned r = 0; r < REASONS; r++)
-		if (s->waits[r])
-			json_u64(j, reason_name(r), s->waits[r]);
-	json_obj_end(j);
-	json_u64(j, "samples", s->samples);
+	json_put_times(j, q->model, s->kind, s->waits, s->samples);
 	json_obj_end(j);
 }
 

@@ -503,10 +503,12 @@ static void sample_column(const struct scan *s, sqlite3_context *ctx, unsigned c
 
 	switch (column) {
 	case COL(SAMPLES, ts):
-		sqlite3_result_int64(ctx, (int64_t)at->ts);
+		if (!model_timeless(s->sql->model))
+			sqlite3_result_int64(ctx, (int64_t)at->ts);
 		break;
 	case COL(SAMPLES, cpu):
-		sqlite3_result_int64(ctx, at->cpu);
+		if (!(s->sql->model->facts.unseen & UNSEEN_CPUS))
+			sqlite3_result_int64(ctx, at->cpu);
 		break;
 	case COL(SAMPLES, stack):
 		r = &s->sql->model->tally.samples.v[at->row];

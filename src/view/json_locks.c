@@ -188,10 +188,12 @@ static void put_blame_row(struct json *j, const struct summary *s, const struct 
 
 void json_put_blame(struct json *j, const struct summary *s, size_t rows)
 {
+	bool seen = s->model->facts.has_switches;
+
 	json_obj(j, "blamed");
-	json_u64(j, "waited_ns", s->blame.waited);
-	json_u64(j, "charged_ns", s->blame.charged);
-	json_u64(j, "unknown_ns", s->blame.unknown);
+	json_u64_if(j, "waited_ns", seen, s->blame.waited);
+	json_u64_if(j, "charged_ns", seen, s->blame.charged);
+	json_u64_if(j, "unknown_ns", seen, s->blame.unknown);
 	json_obj_end(j);
 	json_arr(j, "blame");
 	for (size_t i = 0; i < rows; i++)
@@ -218,7 +220,7 @@ static void put_stall(struct json *j, const struct summary *s, const struct stal
 
 void json_put_stalls(struct json *j, const struct summary *s, size_t rows)
 {
-	json_u64(j, "stalled_ns", s->stalls.total);
+	json_u64_if(j, "stalled_ns", s->model->facts.has_switches, s->stalls.total);
 	json_u64(j, "stalls_total", s->stalls.count);
 	json_arr(j, "stalls");
 	for (size_t i = 0; i < rows; i++)
@@ -267,10 +269,10 @@ void json_put_finding(struct json *j, const struct summary *s)
 	for (size_t i = 0; i < f->victims.n && i < MOST_THREADS; i++)
 		put_party(j, NULL, f->victims.v[i]);
 	json_arr_end(j);
-	json_u64(j, "waited_ns", f->waited);
-	json_u64(j, "wall_ns", f->wall);
+	json_u64_if(j, "waited_ns", f->found, f->waited);
+	json_u64_if(j, "wall_ns", f->found, f->wall);
 	put_party(j, "holder", f->holder);
-	json_u64(j, "held_ns", f->held);
+	json_u64_if(j, "held_ns", f->found, f->held);
 	put_function(j, s, f->found ? f->function : UINT32_MAX);
 	put_party(j, "root", f->root);
 	put_doing(j, f->found ? f->doing : INTERVAL_LOST, f->reason);

@@ -17,17 +17,18 @@ static const struct {
 void json_put_capture(struct json *j, const struct model *m)
 {
 	const struct facts *f = &m->facts;
-	uint64_t start = model_window_start(m);
+	uint64_t start = model_window_start(m), unix_ns = model_unix_ns(m, m->timeline.begin);
+	bool timed = !model_timeless(m);
 
 	json_obj(j, "capture");
 	json_str(j, "path", f->path);
 	json_str(j, "host", f->host);
 	json_str(j, "kernel", f->kernel);
 	json_str(j, "engine", f->engine);
-	json_u64(j, "start_unix_ns", model_unix_ns(m, m->timeline.begin));
-	json_u64(j, "duration_ns", m->timeline.end - m->timeline.begin);
-	json_u64(j, "cpus", f->cpus);
-	json_u64(j, "freq_hz", f->freq_hz);
+	json_u64_if(j, "start_unix_ns", timed && unix_ns, unix_ns);
+	json_u64_if(j, "duration_ns", timed, m->timeline.end - m->timeline.begin);
+	json_u64_if(j, "cpus", f->cpus, f->cpus);
+	json_u64_if(j, "freq_hz", f->freq_hz, f->freq_hz);
 	json_arr(j, "command");
 	for (size_t i = 0; i < f->command.n; i++)
 		json_str(j, NULL, f->command.v[i]);
@@ -40,8 +41,8 @@ void json_put_capture(struct json *j, const struct model *m)
 		if (f->unseen & unseen[i].bit)
 			json_str(j, NULL, unseen[i].name);
 	json_arr_end(j);
-	json_u64(j, "window_start_ns", start - m->timeline.begin);
-	json_u64(j, "window_ns", model_window_ns(m));
+	json_u64_if(j, "window_start_ns", timed, start - m->timeline.begin);
+	json_u64_if(j, "window_ns", timed, model_window_ns(m));
 	json_obj_end(j);
 }
 
@@ -77,7 +78,8 @@ void json_put_losses(struct json *j, const struct summary *s)
 	json_obj_end(j);
 	json_u64(j, "out_of_order", l->late);
 	json_u64(j, "contradictions", l->odd);
-	json_u64(j, "thread_time_ns", s->model->facts.has_switches ? s->total[INTERVAL_LOST] : 0);
+	json_u64_if(j, "thread_time_ns", !model_timeless(s->model),
+		    s->model->facts.has_switches ? s->total[INTERVAL_LOST] : 0);
 	json_put_maybe(j, "not_followed",
 		       *s->model->facts.not_followed ? s->model->facts.not_followed : NULL);
 	json_obj_end(j);
@@ -191,25 +193,23 @@ void json_put_sample_stack(struct json *j, const char *key, struct names *names,
 	put_frames(j, key, names, f, n);
 }
 
-/* Where only samples tell of time (`sampled`), what is not known is null. */
-void json_put_thread_times(struct json *j, const struct thread *t, bool sampled)
+/* Where only samples tell of time, or nothing does, what is not known is null. */
+void json_put_times(struct json *j, const struct model *m, const uint64_t total[INTERVAL_KINDS],
+		    const uint64_t waits[REASONS], uint64_t samples)
 {
-	json_u64(j, "running_ns", t->total[INTERVAL_RUNNING]);
-	if (sampled) {
-		json_null(j, "runnable_ns");
-		json_null(j, "waiting_ns");
-	} else {
-		json_u64(j, "runnable_ns", t->total[INTERVAL_RUNNABLE]);
-		json_u64(j, "waiting_ns", t->total[INTERVAL_WAITING]);
-	}
-	json_u64(j, "lost_ns", sampled ? 0 : t->total[INTERVAL_LOST]);
-	json_u64(j, "unseen_ns", sampled ? t->total[INTERVAL_LOST] : 0);
+	bool sampled = !m->facts.has_switches, timed = !model_timeless(m);
+
+	json_u64_if(j, "running_ns", timed, total[INTERVAL_RUNNING]);
+	json_u64_if(j, "runnable_ns", !sampled, total[INTERVAL_RUNNABLE]);
+	json_u64_if(j, "waiting_ns", !sampled, total[INTERVAL_WAITING]);
+	json_u64_if(j, "lost_ns", timed, sampled ? 0 : total[INTERVAL_LOST]);
+	json_u64_if(j, "unseen_ns", timed, sampled ? total[INTERVAL_LOST] : 0);
 	json_obj(j, "waits");
 	for (unsigned r = 0; r < REASONS; r++)
-		if (t->waits[r])
-			json_u64(j, reason_name(r), t->waits[r]);
+		if (waits[r])
+			json_u64(j, reason_name(r), waits[r]);
 	json_obj_end(j);
-	json_u64(j, "samples", t->samples);
+	json_u64(j, "samples", samples);
 }
 
 void json_put_who(struct json *j, const struct thread *t)

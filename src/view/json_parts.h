@@ -18,7 +18,8 @@ void json_put_stack(struct json *j, const char *key, struct names *names, uint32
 void json_put_sample_stack(struct json *j, const char *key, struct names *names, uint32_t kstack,
 			   uint32_t ustack);
 /* Of a thread: running_ns to samples, into an object that is open. */
-void json_put_thread_times(struct json *j, const struct thread *t, bool sampled);
+void json_put_times(struct json *j, const struct model *m, const uint64_t total[INTERVAL_KINDS],
+		    const uint64_t waits[REASONS], uint64_t samples);
 /* pid, tid, comm into an object that is open; nulls if the thread is not known. */
 void json_put_who(struct json *j, const struct thread *t);
 /* A string, or null if there is none. */

@@ -54,7 +54,7 @@ static void say_what(const struct summary *s, struct buf *b)
 	char text[TEXT];
 	struct tm tm;
 
-	if (m->facts.unseen & UNSEEN_TIMES)
+	if (model_timeless(m))
 		buf_printf(b, "No times were recorded");
 	else
 		buf_printf(b, "%s", units_duration(text, sizeof(text), model_window_ns(m)));

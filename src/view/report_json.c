@@ -36,15 +36,14 @@ static void put_stacks(struct json *j, const struct model *m)
 	json_obj_end(j);
 }
 
-/* `sampled`: only samples tell of time; what is not known is null. */
-static void put_thread(struct json *j, const struct thread *t, bool sampled)
+static void put_thread(struct json *j, const struct model *m, const struct thread *t)
 {
 	json_obj(j, NULL);
 	json_u64(j, "pid", t->pid);
 	json_u64(j, "tid", t->tid);
 	json_str(j, "comm", t->name);
-	json_u64(j, "wall_ns", thread_wall(t));
-	json_put_thread_times(j, t, sampled);
+	json_u64_if(j, "wall_ns", !model_timeless(m), thread_wall(t));
+	json_put_times(j, m, t->total, t->waits, t->samples);
 	json_obj_end(j);
 }
 
@@ -131,7 +130,7 @@ void report_put_json(const struct summary *s, const struct report_opts *opts, st
 	json_put_steps(j, s->model);
 	json_arr(j, "threads");
 	for (size_t i = 0; i < rows(opts, s->threads.n); i++)
-		put_thread(j, s->threads.v[i], !s->model->facts.has_switches);
+		put_thread(j, s->model, s->threads.v[i]);
 	json_arr_end(j);
 	json_arr(j, "functions");
 	for (size_t i = 0; i < rows(opts, s->functions.n); i++)

@@ -106,7 +106,7 @@ void page_threads(const struct page *p)
 	const struct summary *s = p->s;
 	size_t n = page_rows(p, s->active, TOP_THREADS);
 	bool lost = s->total[INTERVAL_LOST] > 0, sampled = !s->model->facts.has_switches;
-	bool timeless = s->model->facts.unseen & UNSEEN_TIMES;
+	bool timeless = model_timeless(s->model);
 	int tid = tid_width(p);
 
 	page_title(p, "Threads", 2 + NAME_WIDE);

@@ -228,7 +228,8 @@ export class Tab {
 	async calm() {
 		await this.page.waitForFunction(() =>
 			!document.querySelector('[aria-busy="true"]') &&
-			document.querySelector('[data-test="timeline"]')?.dataset.settled === "true");
+			(document.querySelector("#page.timeless") ||
+			 document.querySelector('[data-test="timeline"]')?.dataset.settled === "true"));
 	}
 
 	/** A table by its name: [{head: text}] of the rows that are there. */

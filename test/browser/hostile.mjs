@@ -109,6 +109,34 @@ for (const name of ["torn", "cut"])
 		await tab.shot(name);
 	});
 
+test("a capture without times shows counts, and no times",
+     { capture: "counted", options: { wait: false } }, async (tab) => {
+	const seen = [];
+	const look = async () => seen.push(await tab.page.locator("body").innerText());
+	await tab.at("tab-flame").waitFor();
+	await tab.calm();
+	await look();
+	assert.match(seen[0], /all: 45 samples/);
+	for (const id of ["functions", "waits", "locks", "threads"]) {
+		await tab.tab(id);
+		await look();
+	}
+	const threads = await tab.table("Threads");
+	assert.deepEqual(threads.map((r) => [r.Thread, r.Samples, r["Of all"]]),
+		[["prog", "40", "89%"], ["other", "5", "11%"]]);
+	await tab.page.keyboard.press("w");
+	await tab.page.keyboard.press("j");
+	await look();
+	for (const text of seen) {
+		assert.doesNotMatch(text, /\b\d[\d.]*(ns|us|ms|s)\b|1970|Hz/);
+		assert.match(text, /the whole recording, all 2 threads/);
+	}
+	for (const gone of ["tab-chart", "tab-heatmap"])
+		assert.equal(await tab.at(gone).count(), 0);
+	assert.ok(!(await tab.page.locator("#timeline").isVisible()));
+	await tab.shot("counted");
+});
+
 test("an empty capture gets a sentence", { capture: "empty", options: { wait: false } }, async (tab) => {
 	await tab.page.getByRole("heading", { name: "Nothing to show" }).waitFor();
 	assert.match(await tab.page.locator("body").innerText(), /no threads in it/);

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import subprocess
 
 from common import BUILD, THAW, WORK, capture, captures, fails, need, run, test
@@ -216,7 +217,7 @@ def wakers(source):
 def not_recorded(source):
     said = report(path("sched.thaw"))
     assert "samples" in said["capture"]["unseen"] and "locks" in said["capture"]["unseen"]
-    assert said["capture"]["freq_hz"] == 0
+    assert said["capture"]["freq_hz"] is None
     code, words = fails(THAW, "export", path("sched.thaw"), "-f", "collapsed", "--kind", "cpu")
     assert code == 1 and "does not see where threads ran" in words, words
 
@@ -313,6 +314,54 @@ def cut(source):
     assert told > 5, told
 
 
+def nanoseconds(value, where=""):
+    """Every number in JSON that is called a time."""
+    if isinstance(value, (dict, list)):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from nanoseconds(one, f"{where}.{key}")
+    elif value is not None and (where.endswith("_ns") or where.endswith(".ts")):
+        yield where
+
+
+def timeless(file):
+    """A file of counts: no output makes times up, and all have the 40 samples."""
+    told = json.loads(run(THAW, "report", file, "--json"))
+    assert not list(nanoseconds(told)), list(nanoseconds(told))
+    assert [t["samples"] for t in told["threads"]] == [40], told["threads"]
+    assert told["capture"]["cpus"] is None and told["capture"]["freq_hz"] is None, told["capture"]
+    assert not list(nanoseconds(json.loads(run(THAW, "info", file, "--json"))))
+    lines = [json.loads(line) for line in run(THAW, "export", file, "-f", "jsonl").splitlines()]
+    assert not list(nanoseconds(lines)) and sum(one["type"] == "sample" for one in lines) == 40
+    run(THAW, "export", file, "-f", "sqlite", "-o", path("piped.sqlite"))
+    with sqlite3.connect(path("piped.sqlite")) as db:
+        tables = [{name: db.execute(sql).fetchall() for name, sql in TIMES.items()}]
+    tables.append({name: [tuple(row.values()) for row in json.loads(run(THAW, "sql", "--json", file, sql))]
+                   for name, sql in TIMES.items()})
+    for rows in tables:
+        assert rows["samples"] == [(40, 0, 0)], rows
+        assert all(cell is None for name in ("capture", "threads") for row in rows[name] for cell in row), rows
+    speed = json.loads(run(THAW, "export", file, "-f", "speedscope"))["profiles"]
+    assert [(p["unit"], p["endValue"], sum(p["weights"])) for p in speed] == [("none", 40, 40)], speed
+    for format in ("chrome", "perfetto", "firefox"):
+        code, words = fails(THAW, "export", file, "-f", format, "-o", path("never"))
+        assert code == 1 and "does not see when something happened" in words, words
+    code, words = fails(THAW, "diff", file, capture("story"))
+    assert code == 1 and "no times" in words, words
+    run(THAW, "export", file, "-f", "perfdata", "-o", path("piped.data"))
+    seen = script(path("piped.data"), "comm", "tid", "period").split()
+    assert seen == ["prog", "1", "1"] * 40, seen[:12]
+    code, words = fails(PERF, "script", "-i", path("piped.data"), "-F", "time")
+    assert code and "do not have TIME" in words, words
+
+
+TIMES = {
+    "capture": "SELECT begin_unix_ns, duration_ns FROM capture",
+    "threads": "SELECT start, \"end\", wall_ns, running_ns, runnable_ns, waiting_ns, lost_ns, unseen_ns "
+               "FROM threads",
+    "samples": "SELECT count(*), count(ts), count(cpu) FROM samples",
+}
+
+
 def by_pipe():
     """As flamegraph's scripts hand it on; a file of counts has no times, and none are shown."""
     text = b"prog;main;work 30\nprog;main 10\n"
@@ -322,6 +371,7 @@ def by_pipe():
     said = run(THAW, "report", path("piped.thaw")).decode()
     assert "No times were recorded" in said and re.search(r"prog +\d+ +40 +100%", said), said
     assert not re.search(r"\d(ns|us|ms|s)\b", said.split("Hottest")[0]), said
+    timeless(path("piped.thaw"))
     done = subprocess.run([THAW, "import", "-", "-o", path("none.thaw")], stdin=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1 and b"is empty" in done.stderr, done.stderr

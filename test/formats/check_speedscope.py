@@ -80,7 +80,7 @@ def compare(name, *options):
     again, title = exported(name, *options)
     said = report(name, "--top", "100000", *options)
     found = profiles(again)
-    period = 10**9 // said["capture"]["freq_hz"] if said["capture"]["freq_hz"] else 10**6
+    period = 10**9 // said["capture"]["freq_hz"] if said["capture"]["freq_hz"] else 1
     if CHROMIUM and found:
         assert os.path.basename(capture(name)) in title, title
     threads = {}

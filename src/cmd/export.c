@@ -128,15 +128,16 @@ static int write_out(const struct exporter *format, struct export_job *job, cons
 static int run_model(const char *path, const struct export_args *a, const struct exporter *format,
 		     enum export_kind kind, struct export_job *job)
 {
+	double loading = format->loading > 0 ? format->loading : LOADING;
 	struct progress *p = job->progress_arg;
 	struct cmd_capture c;
 	int rc;
 
-	progress_stage(p, 0, LOADING);
+	progress_stage(p, 0, loading);
 	rc = cmd_load_stage(path, &a->choice, &(struct summary_opts){0}, p, &c);
 	if (rc)
 		return rc;
-	progress_stage(p, LOADING, 1);
+	progress_stage(p, loading, 1);
 	rc = export_choose(format, c.model, kind, &job->kinds);
 	if (rc) {
 		rc = err_add(rc, "%s", path);

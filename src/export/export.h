@@ -45,6 +45,7 @@ struct exporter {
 	bool whole; /* has all of the capture in it: --kind, --thread, --from, --to mean nothing */
 	unsigned kinds; /* that it can have in one file; those that were not seen are left out */
 	bool one_kind;	/* but only one at a time: the first of them, unless --kind says so */
+	double loading; /* its share of the time, where that is far from a half */
 	uint32_t needs; /* enum unseen: without these it says so and writes nothing */
 	/* 0, or an error with the message set. */
 	int (*run)(const struct export_job *job);

@@ -6,7 +6,7 @@
  */
 import type { Page } from "./page";
 import { chip, className, LOST, RUNNING, stackOrder } from "./palette";
-import { count, duration, el, percent, plural } from "./util";
+import { count, duration, el, isOfTwo, percent, plural, sideWords } from "./util";
 import { timeless, unseenWords } from "./words";
 
 /* Time of all threads together, by class. */
@@ -97,6 +97,10 @@ export function recordingNotes(page: Page): HTMLElement {
 	const list = el("ul", { class: "notes" });
 	for (const n of notes(page))
 		list.append(el("li", { class: n.bad ? "warn" : null }, n.text));
+	if (isOfTwo(page.info))
+		return el("section", { "data-test": "notes" }, el("h3", {}, "Both recordings"), list,
+			...page.info.compared!.sides.map((side) =>
+				el("p", { class: "dim" }, sideWords(page.info, side))));
 	return el("section", { "data-test": "notes" }, el("h3", {}, "This recording"), list,
 		el("p", { class: "dim" }, `${count(page.info.events)} events by the ${capture.engine} engine` +
 			(capture.freq_hz ? ` at ${capture.freq_hz} Hz` : "") +

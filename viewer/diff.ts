@@ -5,11 +5,11 @@
  * red from green; words and numbers say the same.
  */
 import type { FlameTree } from "./flame-data";
-import type { Page } from "./page";
+import type { Page, Range } from "./page";
 import { isDark } from "./palette";
 import { rangeWords } from "./panel";
 import type { State } from "./state";
-import { el } from "./util";
+import { el, isOfTwo } from "./util";
 
 type Rgb = readonly [number, number, number];
 
@@ -66,9 +66,15 @@ export function diffLegend(page: Page, state: State, clear: () => void): HTMLEle
 		scale.append(step);
 	}
 	const first = state.sel ?? { from: 0, to: page.info.duration_ns };
+	/* A capture by its name, as long as the range is that of thaw diff. */
+	const words = (range: Range, which: 0 | 1) => {
+		const side = page.info.compared?.sides[which];
+		return side && isOfTwo(page.info) && side.from === range.from && side.from + side.ns === range.to
+			? side.name : rangeWords(range);
+	};
 	return el("div", { class: "diff-legend", "data-test": "diff-legend" },
-		el("span", {}, `first ${rangeWords(first)}`),
-		el("span", {}, state.sel2 ? `second ${rangeWords(state.sel2)}` : ""),
+		el("span", {}, `first ${words(first, 0)}`),
+		el("span", {}, state.sel2 ? `second ${words(state.sel2, 1)}` : ""),
 		el("span", { class: "diff-key" }, "less in the second ", scale, " more"),
 		el("button", { class: "link", onclick: clear }, "end comparison"));
 }

@@ -5,13 +5,16 @@
 import { notes } from "./details-rest";
 import type { Info, Page, Range } from "./page";
 import { same } from "./state";
-import { clock, date, duration, el, plural } from "./util";
+import { clock, date, duration, el, isOfTwo, plural, sideWords } from "./util";
 import { timeless } from "./words";
 
 const BLACKOUT_WORDS = "blackout: nothing came from any CPU; the kernel or the virtual machine stood still";
 
 /** What was recorded, in few words. */
 export function recorded(info: Info): string {
+	const names = info.compared?.sides.map((side) => side.name);
+	if (names)
+		return (isOfTwo(info) ? names.join(" and ") : `Two ranges of ${names[0]}`) + " compared";
 	const processes = [...new Set(info.threads.map((t) => t.process))];
 	return info.capture.command.join(" ") || (info.whole_machine ? "the whole machine"
 		: processes.slice(0, 3).join(", ") + (processes.length > 3 ? " and others" : ""));
@@ -20,6 +23,8 @@ export function recorded(info: Info): string {
 /* "2.10s on host, 2026-03-01 10:22:01", as much of it as is known */
 export function whenAndWhere(page: Page): string {
 	const { info } = page;
+	if (info.compared)
+		return info.compared.sides.map((side) => sideWords(info, side)).join("; ");
 	const when = info.capture.start_unix_ns ? `, ${date(info)} ${clock(info, 0, 0)}` : "";
 	const where = info.capture.host ? ` on ${info.capture.host}` : "";
 	return (timeless(page) ? "no times" : duration(info.duration_ns)) + where + when;
@@ -83,7 +88,7 @@ export interface LeadActions {
 export function mountLead(root: HTMLElement, page: Page, act: LeadActions): void {
 	const { info } = page;
 	const words = el("div", { class: "lead-words" },
-		el("h1", { "data-test": "lead" }, info.text || "Nothing stands out in this recording."));
+		el("h1", { "data-test": "lead" }, info.compared?.text || info.text || "Nothing stands out in this recording."));
 	const rows = allRows(page);
 	const list = el("ol", { class: "stalls", "data-test": "stalls" });
 	const buttons = rows.map((row, i) => {

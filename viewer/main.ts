@@ -12,7 +12,7 @@ import { attachKeys } from "./keys";
 import { keyTable } from "./keys-table";
 import { mountSplit, mountTabs, showMessage, showPage, toast } from "./layout";
 import { mountLead, mountTop, recorded } from "./lead";
-import type { Info, Page, Range } from "./page";
+import type { Compared, Info, Page, Range } from "./page";
 import { mountPrint } from "./print";
 import { Store } from "./state";
 import { Timeline } from "./timeline";
@@ -41,6 +41,12 @@ async function open(asker: Asker): Promise<Info> {
 		showMessage("thaw", "Reading the recording.", info.progress);
 		await new Promise((r) => setTimeout(r, info.progress < 0.8 ? POLL_MS : POLL_SOON_MS));
 	}
+}
+
+/* What a page of two captures has with it. */
+function compared(): Compared | undefined {
+	const meta = document.querySelector<HTMLMetaElement>('meta[name="thaw-compared"]');
+	return meta ? JSON.parse(meta.content) as Compared : undefined;
 }
 
 function makePage(asker: Asker, info: Info): Page {
@@ -89,7 +95,7 @@ function show(page: Page): void {
 	mountTabs(byId("tabs"), page);
 	mountSplit(byId("split"));
 	mountPrint(byId("page"), page);
-	document.title = `thaw: ${recorded(info)}`;
+	document.title = info.compared ? recorded(info) : `thaw: ${recorded(info)}`;
 }
 
 async function start(): Promise<void> {
@@ -98,7 +104,7 @@ async function start(): Promise<void> {
 	if (!info.threads.length)
 		return showMessage("Nothing to show", "This recording has no threads in it: " +
 			"nothing of what was recorded ran, or it ended before anything was written.");
-	show(makePage(asker, info));
+	show(makePage(asker, { ...info, compared: compared() }));
 }
 
 start().catch((e: unknown) => {

@@ -85,10 +85,25 @@ export interface Capture {
 	unseen: string[];
 }
 
+/* What thaw diff says of the two captures, or ranges of one, that are in one page. */
+export interface Compared {
+	text: string; /* what differs */
+	sides: [Side, Side];
+}
+
+export interface Side {
+	name: string; /* of the file */
+	begin: number; /* of its recording, in the page's times */
+	from: number; /* what is compared of it */
+	ns: number;
+	begin_unix_ns: number | null; /* null: not known */
+}
+
 /* The answer to `open`. */
 export interface Info {
 	schema: string;
 	progress: number;
+	compared?: Compared; /* not of the answer: the page has it with it */
 	capture: Capture;
 	begin_unix_ns: number;
 	duration_ns: number; /* of the page's own times, which mean nothing if they were not seen */

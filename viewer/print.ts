@@ -3,7 +3,7 @@
  * On paper the page has no controls, and so it must say itself what it is about: this puts a head
  * with the recording, the range and the threads in front of it, for the time of printing.
  */
-import { whenAndWhere } from "./lead";
+import { recorded, whenAndWhere } from "./lead";
 import type { Page } from "./page";
 import { scopeWords, threadWords } from "./panel";
 import { scope } from "./state";
@@ -16,11 +16,11 @@ export function mountPrint(root: HTMLElement, page: Page): void {
 	const { info } = page;
 	const scopeLine = el("p");
 	const head = el("header", { class: "print-head" },
-		el("h1", {}, info.capture.command.join(" ") || info.capture.path),
+		el("h1", {}, recorded(info)),
 		el("p", {}, `${whenAndWhere(page)}` +
-			(info.capture.kernel ? `, Linux ${info.capture.kernel}` : "") +
+			(info.compared ? "." : (info.capture.kernel ? `, Linux ${info.capture.kernel}` : "") +
 			(info.capture.cpus ? `, ${plural(info.capture.cpus, "CPU")}` : "") +
-			`, recorded by thaw's ${info.capture.engine} engine.`),
+			`, recorded by thaw's ${info.capture.engine} engine.`)),
 		scopeLine);
 	root.prepend(head);
 	addEventListener("beforeprint", () => {

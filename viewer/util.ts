@@ -4,7 +4,7 @@
  * same in both), and the one way in which the page makes elements: text only ever arrives as
  * text, so a thread named "<script>" is a thread with an odd name.
  */
-import type { Info } from "./page";
+import type { Info, Side } from "./page";
 
 const US = 1e3;
 const MS = 1e6;
@@ -62,9 +62,18 @@ export function since(ns: number, grain = US): string {
 	return `${sign}${minutes}m${rest}s`;
 }
 
+/* The wall clock at a moment, in ms: of two captures in one page, each has its own. */
+function wall(info: Info, ns: number): number {
+	const [one, two] = info.compared?.sides ?? [];
+	const side = two && ns >= two.begin ? two : one;
+	if (!side)
+		return info.begin_unix_ns / MS + ns / MS;
+	return (side.begin_unix_ns ?? 0) / MS + (ns - side.begin) / MS;
+}
+
 /** The same as a time of day, as the recorded machine's readers know it: 13:45:30.750 */
 export function clock(info: Info, ns: number, digits = 3): string {
-	const ms = info.begin_unix_ns / MS + ns / MS;
+	const ms = wall(info, ns);
 	const d = new Date(ms);
 	const two = (n: number) => String(n).padStart(2, "0");
 	const base = `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
@@ -73,10 +82,23 @@ export function clock(info: Info, ns: number, digits = 3): string {
 	return digits ? `${base}.${String(frac).padStart(digits, "0")}` : base;
 }
 
-export function date(info: Info): string {
-	const d = new Date(info.begin_unix_ns / MS);
+export function date(info: Info, ns = 0): string {
+	const d = new Date(wall(info, ns));
 	const two = (n: number) => String(n).padStart(2, "0");
 	return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+}
+
+/** Two captures are compared, not two ranges of one. */
+export function isOfTwo(info: Info): boolean {
+	const [one, two] = info.compared?.sides ?? [];
+	return !!one && !!two && one.name !== two.name;
+}
+
+/** "a.thaw: 5.02s, 2026-03-01 10:22:01" */
+export function sideWords(info: Info, side: Side): string {
+	const when = side.begin_unix_ns
+		? `, ${date(info, side.from)} ${clock(info, side.from, 0)}` : "";
+	return `${side.name}: ${duration(side.ns)}${when}`;
 }
 
 export function clamp(v: number, low: number, high: number): number {

@@ -8,6 +8,7 @@ import UNSEEN from "../src/wire/unseen.def";
 import type { Page } from "./page";
 import type { State } from "./state";
 import type { Who } from "./summary";
+import { isOfTwo } from "./util";
 
 function table(text: string, row: RegExp): Map<string, string> {
 	return new Map([...text.matchAll(row)].map((m) => [m[1]!, m[2]!]));
@@ -71,7 +72,8 @@ export function timeless(page: Page): boolean {
 export function unseenWords(page: Page, what: string): string {
 	if (!unseen(page, what))
 		return "";
-	return `The ${page.info.capture.engine} engine does not see ` +
+	const who = isOfTwo(page.info) ? "One of the two engines" : `The ${page.info.capture.engine} engine`;
+	return `${who} does not see ` +
 		`${UNSEEN_WORDS.get(what) ?? what}.`;
 }
 

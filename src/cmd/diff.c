@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* thaw diff: two captures, or two ranges of one, against each other. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
@@ -17,6 +17,7 @@
 #include "diff/diff.h"
 #include "diff/folded.h"
 #include "diff/join.h"
+#include "diff/page.h"
 #include "page/page.h"
 #include "store/reader.h"
 
@@ -190,19 +191,6 @@ static int parse_paths(int argc, char **argv, int first, struct part *a, struct 
 	return 0;
 }
 
-/*
- * What the page shows first: both ranges, and the flame graph that compares them. `moved`: by how
- * much the times of the second are later than they were.
- */
-static void start_of(char *out, size_t room, const struct diff *d, uint64_t moved)
-{
-	uint64_t begin = d->a->s->model->timeline.begin;
-	uint64_t a = d->a->start - begin, b = d->b->start + moved - begin;
-
-	snprintf(out, room, "sel=%" PRIu64 "-%" PRIu64 "&sel2=%" PRIu64 "-%" PRIu64 "&tab=flame", a,
-		 a + d->a->window, b, b + d->b->window);
-}
-
 /* Both captures in a file without a name. */
 static int join(const struct part *a, const struct part *b, uint64_t *ret_moved,
 		struct reader **ret)
@@ -223,19 +211,26 @@ static int join(const struct part *a, const struct part *b, uint64_t *ret_moved,
 	return rc;
 }
 
-static int put_page(const struct part *a, const struct part *b, const char *output,
-		    const char *start, struct reader *r)
+static int put_page(const struct diff *d, uint64_t moved, const char *output, struct reader *r)
 {
-	char title[256];
-	struct export_job job = {.reader = r, .title = title, .start = start};
+	struct buf title = {0}, start = {0}, compared = {0};
+	struct export_job job = {.reader = r};
 	struct output o;
 	int rc = output_create(output, &o);
 
 	if (rc)
 		return rc;
-	snprintf(title, sizeof(title), "%s, %s", a->path, b->path);
+	diff_page_title(d, &title);
+	diff_page_start(d, moved, &start);
+	diff_page_compared(d, moved, &compared);
+	job.title = buf_cstr(&title);
+	job.start = buf_cstr(&start);
+	job.compared = buf_cstr(&compared);
 	job.out = o.out;
 	rc = export_html.run(&job);
+	buf_done(&title);
+	buf_done(&start);
+	buf_done(&compared);
 	return output_finish(&o, rc);
 }
 
@@ -245,7 +240,6 @@ static int write_page(const struct part *a, const struct part *b, const struct d
 	bool one = same_file(a->path, b->path);
 	struct reader *r = a->capture.reader;
 	uint64_t moved = 0;
-	char start[128];
 	int rc = 0;
 
 	if (same_file(output, a->path) || same_file(output, b->path))
@@ -254,8 +248,7 @@ static int write_page(const struct part *a, const struct part *b, const struct d
 		rc = join(a, b, &moved, &r);
 	if (rc)
 		return rc;
-	start_of(start, sizeof(start), d, moved);
-	rc = put_page(a, b, output, start, r);
+	rc = put_page(d, moved, output, r);
 	if (!one)
 		reader_close(r);
 	return rc;

@@ -30,7 +30,8 @@ struct export_job {
 	const char *title;	       /* the capture's file name */
 	unsigned kinds;		       /* bits by enum export_kind: at least one */
 	const char *thread;	       /* NULL: all; see export_wants() */
-	const char *start; /* of a page: what it shows first (page.h); NULL: as it likes */
+	const char *start;    /* of a page: what it shows first (page.h); NULL: as it likes */
+	const char *compared; /* of a page: the two that are in it (page.h); NULL: it is one */
 	FILE *out; /* may be a pipe: never seek. Whether writing failed is seen at its end */
 	/* To be handed to model_walk(): a person who waits sees it. */
 	void (*progress)(void *arg, double done);

@@ -61,11 +61,13 @@ static int put_capture(const struct export_job *job)
 
 static int run(const struct export_job *job)
 {
+	struct page_head head = {
+		.title = job->title, .start = job->start, .compared = job->compared};
 	FILE *out = job->out;
 	struct buf text = {0};
 	int rc;
 
-	page_begin(&text, PAGE_FILE, job->title, NULL, job->start);
+	page_begin(&text, PAGE_FILE, &head);
 	rc = put_text(out, &text);
 	rc = rc ? rc : put_engine(out);
 	rc = rc ? rc : put_capture(job);

@@ -52,23 +52,27 @@ static struct part document(void)
 	return (struct part){page_document, page_document_end};
 }
 
-void page_begin(struct buf *out, enum page_host host, const char *title, const char *token,
-		const char *start)
+static void put_meta(struct buf *out, const char *name, const char *content)
+{
+	if (!content)
+		return;
+	buf_printf(out, "<meta name=\"%s\" content=\"", name);
+	put_text(out, content);
+	buf_printf(out, "\">\n");
+}
+
+void page_begin(struct buf *out, enum page_host host, const struct page_head *head)
 {
 	struct part rest = document();
 
 	put(out, before(&rest, CONNECT));
 	buf_printf(out, "%s", reachable[host]);
 	put(out, before(&rest, META));
-	if (token)
-		buf_printf(out, "<meta name=\"thaw-token\" content=\"%s\">\n", token);
-	if (start) {
-		buf_printf(out, "<meta name=\"thaw-start\" content=\"");
-		put_text(out, start);
-		buf_printf(out, "\">\n");
-	}
+	put_meta(out, "thaw-token", head->token);
+	put_meta(out, "thaw-start", head->start);
+	put_meta(out, "thaw-compared", head->compared);
 	put(out, before(&rest, TITLE));
-	put_text(out, title);
+	put_text(out, head->title);
 	put(out, before(&rest, DATA));
 }
 

@@ -18,13 +18,16 @@ enum page_host {
 	PAGE_SERVED, /* by thaw itself: only that may be reached */
 };
 
-/*
- * The document up to its data, and from there on. `token`, of letters and digits, is what a served
- * page shows when it asks; NULL for a file. `start` is what it shows first, as its address would
- * say it (viewer/state.ts: "sel=0-5&tab=flame"); NULL: as it likes.
- */
-void page_begin(struct buf *out, enum page_host host, const char *title, const char *token,
-		const char *start);
+/* What may be NULL is left out. */
+struct page_head {
+	const char *title;
+	const char *token;    /* what a served page shows when it asks: letters and digits */
+	const char *start;    /* what is shown first, as in an address: "sel=0-5&tab=flame" */
+	const char *compared; /* JSON: struct Compared of viewer/page.ts */
+};
+
+/* The document up to its data, and from there on. */
+void page_begin(struct buf *out, enum page_host host, const struct page_head *head);
 void page_end(struct buf *out);
 
 /* The content security policy that is in the document: a server says it in a header too. */

@@ -91,7 +91,8 @@ static struct MHD_Response *empty_response(const struct http *h, bool close)
 
 static int make_responses(struct serve *s, const char *title)
 {
-	page_begin(&s->document, PAGE_SERVED, title, s->check.token, NULL);
+	page_begin(&s->document, PAGE_SERVED,
+		   &(struct page_head){.title = title, .token = s->check.token});
 	page_end(&s->document);
 	page_policy(&s->page_policy, PAGE_SERVED);
 	buf_printf(&s->page_policy, "; frame-ancestors 'none'");

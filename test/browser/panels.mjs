@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The tabs under a hand: flame graph, functions, locks, heatmap and the comparison of two ranges. */
-import { assert, isPercent, report, test } from "./harness.mjs";
+import { execFileSync } from "node:child_process";
+import { assert, capture, isPercent, report, test, THAW } from "./harness.mjs";
 import { select } from "./timeline.mjs";
 
 test("search the flame graph", { options: { hash: "#tab=flame" } }, async (tab) => {
@@ -103,6 +104,29 @@ test("two ranges compared", {}, async (tab) => {
 	await tab.until("sel2", null);
 });
 
+/** Names, lengths and times of recording of both, and what differs, as thaw diff says it. */
+async function saysWhichTwo(tab) {
+	const sides = ["demo", "ctimer"].map((name) => ({ file: `${name}.thaw`, ...report(name).capture }));
+	const title = `${sides[0].file} and ${sides[1].file} compared`;
+	assert.equal(await tab.page.title(), title);
+	const { summary } = JSON.parse(execFileSync(THAW, ["diff", capture("demo"), capture("ctimer"), "--json"],
+		{ maxBuffer: 1 << 28 }));
+	assert.equal(await tab.at("lead").innerText(), summary);
+	const top = await tab.page.locator("#top").innerText();
+	assert.ok(top.includes(title), top);
+	for (const side of sides) {
+		const at = new Date(Math.floor(side.start_unix_ns / 1e9) * 1000);
+		const two = (n) => String(n).padStart(2, "0");
+		const when = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ` +
+			`${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+		const long = new RegExp(`${side.file.replace(/[.\\]/g, "\\$&")}: ([\\d.]+)s, ${when}`).exec(top);
+		assert.ok(long, `${side.file}, ${when}: ${top}`);
+		assert.ok(Math.abs(long[1] - side.duration_ns / 1e9) <= 0.06, `${long[1]} s, not ${side.duration_ns} ns`);
+	}
+	assert.match(await tab.at("notes").innerText(), /One of the two engines does not see which locks/);
+	assert.match(await tab.at("diff-legend").innerText(), /first .*demo\.thaw[^]*second .*ctimer\.thaw/);
+}
+
 test("two captures compared", { hosts: ["diff"] }, async (tab) => {
 	await tab.at("diff-legend").waitFor();
 	const count = (name) => report(name).threads.reduce((n, t) => n + t.samples, 0);
@@ -114,6 +138,7 @@ test("two captures compared", { hosts: ["diff"] }, async (tab) => {
 	};
 	near(before, count("demo"));
 	near(after, count("ctimer"));
+	await saysWhichTwo(tab);
 	await tab.calm();
 	await tab.shot("diff-captures");
 	await tab.page.getByRole("tabpanel").getByRole("button", { name: /end comparison/i }).first().click();

@@ -53,11 +53,6 @@ struct perfetto_asleep {
 };
 
 /* An address, and the numbers of the functions at it: first, first + 1, ... innermost first. */
-struct perfetto_frame {
-	uint32_t module, n;
-	uint64_t offset, first;
-};
-
 struct perfetto {
 	const struct export_job *job;
 	struct model *m;
@@ -79,7 +74,6 @@ struct perfetto {
 	/* perfetto_intern.c */
 	struct buf fresh; /* InternedData of the next packet of WRITER_EVENTS */
 	struct map numbered, frames, stacks, probed_stacks;
-	VEC(struct perfetto_frame) known;
 	VEC(uint64_t) numbers; /* frames of the stack in hand */
 	VEC(uint64_t) parts;   /* of the path in hand */
 	uint64_t last_number;

@@ -165,7 +165,7 @@ static uint64_t mapping(struct perfetto *p, uint32_t index)
 	return number;
 }
 
-static void put_frame(struct perfetto *p, uint64_t number, const struct frame *at,
+static void put_frame(struct perfetto *p, uint64_t number, uint64_t offset,
 		      const struct named_frame *f, uint64_t map)
 {
 	const struct function *fn = names_function(&p->m->names, f->function);
@@ -176,83 +176,47 @@ static void put_frame(struct perfetto *p, uint64_t number, const struct frame *a
 	pb_u64(&p->fresh, 1, number);
 	pb_u64(&p->fresh, 2, name);
 	pb_u64(&p->fresh, 3, map);
-	pb_u64(&p->fresh, 4, at->offset); /* rel_pc */
+	pb_u64(&p->fresh, 4, offset); /* rel_pc */
 	pb_some(&p->fresh, 5, source);
 	pb_some(&p->fresh, 6, f->line);
 	pb_u64(&p->fresh, 7, fn->kernel ? 2 : 1); /* KIND_KERNEL, KIND_NATIVE */
 	pb_end(&p->fresh, begin);
 }
 
-/* How many functions names.h has for it. */
-static uint32_t functions_at(const struct perfetto *p, const struct frame *f)
+/* The first of the numbers of the functions at an address, which is a place in names.known. */
+static uint64_t frames_at(struct perfetto *p, uint32_t address)
 {
-	const struct frame_source *src = &p->m->names.source;
-	const struct symbol *syms;
-	size_t n = src->symbol(src->arg, f->module, f->offset, &syms);
-
-	return n > SYMBOLS_PER_FRAME_MAX ? SYMBOLS_PER_FRAME_MAX : n ? (uint32_t)n : 1;
-}
-
-/* An address: `f` are the functions at it. */
-static const struct perfetto_frame *know_frame(struct perfetto *p, const struct frame *at,
-					       const struct named_frame *f)
-{
-	uint64_t key = map_mix(at->offset + map_mix(at->module)), *slot, map;
-	struct perfetto_frame *k;
+	const struct known_frame *k = &p->m->names.known.v[address];
 	bool fresh;
+	uint64_t *slot = map_put(&p->frames, address, &fresh), first, map;
 
-	for (;; key++) {
-		slot = map_put(&p->frames, key, &fresh);
-		if (fresh)
-			break;
-		k = &p->known.v[*slot - 1];
-		if (k->module == at->module && k->offset == at->offset)
-			return k;
-	}
-	k = vec_add(&p->known);
-	*slot = p->known.n;
-	k->module = at->module;
-	k->offset = at->offset;
-	k->n = functions_at(p, at);
-	k->first = p->last_number + 1;
+	if (!fresh)
+		return *slot;
+	first = *slot = p->last_number + 1;
 	p->last_number += k->n;
-	map = mapping(p, at->module);
+	map = mapping(p, k->module);
 	for (uint32_t i = 0; i < k->n; i++)
-		put_frame(p, k->first + i, at, &f[i], map);
-	return k;
-}
-
-/* Returns how many of `f` are used up. */
-static size_t add_frames(struct perfetto *p, uint32_t stack, const struct named_frame *f)
-{
-	const struct frame *frames = NULL;
-	size_t n = stack ? reader_stack(p->job->reader, stack, &frames) : 0, used = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct perfetto_frame *k = know_frame(p, &frames[i], &f[used]);
-
-		for (uint32_t j = 0; j < k->n; j++)
-			vec_push(&p->numbers, k->first + j);
-		used += k->n;
-	}
-	return used;
+		put_frame(p, first + i, k->offset, &k->frames[i], map);
+	return first;
 }
 
 static uint64_t put_stack(struct perfetto *p, uint32_t kstack, uint32_t ustack, bool probed)
 {
-	struct names *names = &p->m->names;
-	const struct named_frame *f;
-	size_t kept = probed ? names_probed_stack(names, kstack, ustack, &f) : 0;
-	size_t n = names_stack(names, kstack, ustack, &f), probe = probed ? n - kept : 0, used, at;
+	const uint32_t *addresses;
+	size_t n = names_addresses(&p->m->names, kstack, ustack, probed, &addresses), at;
 
-	if (n == probe)
+	if (!n)
 		return 0;
 	p->numbers.n = 0;
-	used = add_frames(p, kstack, f);
-	add_frames(p, ustack, f + used);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t first = frames_at(p, addresses[i]);
+
+		for (uint32_t j = 0; j < p->m->names.known.v[addresses[i]].n; j++)
+			vec_push(&p->numbers, first + j);
+	}
 	at = pb_begin(&p->fresh, CALLSTACKS);
 	pb_u64(&p->fresh, 1, ++p->last_number);
-	for (size_t i = p->numbers.n; i-- > probe;)
+	for (size_t i = p->numbers.n; i-- > 0;)
 		pb_u64(&p->fresh, 2, p->numbers.v[i]); /* frame_ids, the root first */
 	pb_end(&p->fresh, at);
 	return p->last_number;
@@ -276,7 +240,6 @@ void perfetto_intern_done(struct perfetto *p)
 	map_done(&p->frames);
 	map_done(&p->stacks);
 	map_done(&p->probed_stacks);
-	vec_done(&p->known);
 	vec_done(&p->numbers);
 	vec_done(&p->parts);
 }

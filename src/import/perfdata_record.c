@@ -2,6 +2,7 @@
 /* The fields of one record, which depend on what its event was asked for (sample_type). */
 #include "base/cursor.h"
 #include "import/perfdata.h"
+#include "ring/perf_record.h"
 
 /* Of x86-64, as the kernel numbers them: see arch/x86/include/uapi/asm/perf_regs.h. */
 enum { REG_BX = 1, REG_DI = 5, REG_BP = 6, REG_SP = 7, REG_IP = 8 };
@@ -71,21 +72,6 @@ static void take_regs(struct cursor *c, uint64_t mask, struct pd_sample *s)
 }
 
 /* The room is always taken; how much of it was filled stands behind it. */
-static void take_stack(struct cursor *c, struct pd_sample *s)
-{
-	uint64_t room = cur_u64(c), len;
-
-	if (!room)
-		return;
-	if (room > cur_left(c)) {
-		c->bad = true;
-		return;
-	}
-	s->stack = cur_bytes(c, room);
-	len = cur_u64(c);
-	s->n_stack = len < room ? len : room;
-}
-
 /* Since 6.16 the thread, the time waited and the stack are what perf's BPF program has put there.
  */
 static bool take_wait(struct pd_sample *s)
@@ -142,7 +128,7 @@ bool pd_sample_parse(const struct pd_attr *a, const uint8_t *rec, size_t len, st
 	if (type & PERF_SAMPLE_REGS_USER)
 		take_regs(&c, a->a.sample_regs_user, s);
 	if (type & PERF_SAMPLE_STACK_USER)
-		take_stack(&c, s);
+		perf_take_stack(&c, &s->stack, &s->n_stack);
 	if (cur_ok(&c) && a->role == PD_OFFCPU && type & PERF_SAMPLE_RAW)
 		return take_wait(s);
 	return cur_ok(&c);

@@ -90,21 +90,27 @@ static void take_regs(struct cursor *c, struct perf_sample *s)
 }
 
 /* The room is always taken; how much of it was filled stands behind it. */
-static void take_stack(struct cursor *c, struct perf_sample *s)
+void perf_take_stack(struct cursor *c, const uint8_t **ret, uint64_t *ret_len)
 {
 	uint64_t room = cur_u64(c), len;
+	const uint8_t *stack;
 
+	*ret = NULL;
+	*ret_len = 0;
 	if (!room)
 		return;
 	if (room > cur_left(c)) {
 		c->bad = true;
 		return;
 	}
-	s->stack = cur_bytes(c, room);
+	stack = cur_bytes(c, room);
 	len = cur_u64(c);
 	if (len > room)
 		c->bad = true;
-	s->stack_len = len;
+	if (!cur_ok(c))
+		return;
+	*ret = stack;
+	*ret_len = len;
 }
 
 static void take_sample(uint64_t sample_type, struct cursor *c, struct perf_sample *s)
@@ -118,7 +124,7 @@ static void take_sample(uint64_t sample_type, struct cursor *c, struct perf_samp
 	if (sample_type & PERF_SAMPLE_REGS_USER)
 		take_regs(c, s);
 	if (sample_type & PERF_SAMPLE_STACK_USER)
-		take_stack(c, s);
+		perf_take_stack(c, &s->stack, &s->stack_len);
 }
 
 static void take_mmap(struct cursor *c, bool build_id, struct perf_mmap2 *m)

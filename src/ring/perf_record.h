@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct cursor;
+
 /* What a sample may carry beside PERF_SAMPLE_IDENTIFIER|TID|TIME|CPU. */
 #define PERF_RECORD_SAMPLES                                                                        \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |           \
@@ -29,7 +31,7 @@ struct perf_sample {
 	bool user; /* the registers are there: not a thread of the kernel */
 	uint64_t bx, di, bp, sp, ip;
 	const uint8_t *stack; /* from sp upwards */
-	size_t stack_len;
+	uint64_t stack_len;
 };
 
 struct perf_switch {
@@ -76,5 +78,11 @@ struct perf_record {
 int perf_record_parse(uint64_t sample_type, const void *data, size_t len, struct perf_record *ret);
 /* Only when it was made, which is all that is needed to put it in order; 0: damaged. */
 uint64_t perf_record_time(uint64_t sample_type, const void *data, size_t len);
+
+/*
+ * The copy of a stack, which ends a sample with PERF_SAMPLE_STACK_USER; NULL if there is none. The
+ * cursor is bad if it does not hold what it promises.
+ */
+void perf_take_stack(struct cursor *c, const uint8_t **ret, uint64_t *ret_len);
 
 #endif

@@ -4,10 +4,9 @@ Chrome's trace JSON, read by Python's parser (numbers as decimals, so that none 
 thread did tiles its life, sums are the report's, flows come in pairs, stacks lead to a root.
 """
 import json
-import os
 from decimal import Decimal
 
-from common import THAW, WORK, capture, captures, export, fails, report, run, test
+from common import capture, captures, export, refuses_timeless, refuses_waits, report, test
 
 FIELDS = {"running": "running_ns", "runnable": "runnable_ns", "waiting": "waiting_ns",
           "lost": "lost_ns"}
@@ -131,20 +130,8 @@ def only(kind):
 def engine_without_waits():
     trace, said = load("ctimer")
     assert not of(trace, "X") and len(of(trace, "i")) == sum(t["samples"] for t in said["threads"])
-    code, words = fails(THAW, "export", capture("ctimer"), "-f", "chrome", "--kind", "wait", "-o",
-                        os.devnull)
-    assert code == 1 and "does not see" in words, words
+    refuses_waits("chrome")
 
-
-
-def timeless():
-    """Collapsed stacks do not say when: nothing to lay along a line."""
-    source, out = os.path.join(WORK, "chrome.folded"), os.path.join(WORK, "chrome-timeless.thaw")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write("worker;main;work 12\n")
-    run(THAW, "import", "-q", source, "-o", out)
-    code, words = fails(THAW, "export", out, "-f", "chrome", "-o", os.devnull)
-    assert code == 1 and "does not see when something happened" in words, (code, words)
 
 for each in captures() + [n for n in ("names", "lost", "empty") if capture(n)]:
     test(f"chrome {each}: intervals tile, and are the report's", intervals, each)
@@ -162,4 +149,4 @@ for which in ("cpu", "wait", "lock"):
     test(f"chrome locks --kind {which}", only, which)
 if capture("ctimer"):
     test("chrome ctimer: an engine that sees no waits", engine_without_waits)
-test("chrome: a capture without times is refused", timeless)
+test("chrome: a capture without times is refused", refuses_timeless, "chrome")

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 
-from common import (NPM, THAW, WORK, capture, captures, clean, export, fails, full_disk, need, report,
-                    run, test, waits_by_stack)
+from common import (NPM, capture, captures, clean, export, full_disk, need, refuses_timeless,
+                    refuses_waits, report, run, test, waits_by_stack)
 
 CLI = os.path.join(NPM, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
 NODE = need("node", "nodejs")
@@ -299,14 +299,6 @@ def nobody():
     assert not p["threads"]
 
 
-def unseen():
-    """An engine that does not see waits: the export says so, and writes nothing."""
-    out = os.path.join(WORK, "unseen.firefox")
-    status, words = fails(THAW, "export", capture("ctimer"), "-f", "firefox", "--kind", "wait", "-o", out)
-    assert status == 1 and "does not see waits" in words, words
-    assert not os.path.exists(out)
-
-
 def halves(name):
     """A window, and one thread of it."""
     said = report(name)
@@ -332,7 +324,8 @@ try:
     if capture("demo"):
         test("firefox demo: build ids", libraries)
     test("firefox ctimer: without switches", functions_of, "ctimer")
-    test("firefox ctimer: waits were not seen", unseen)
+    test("firefox ctimer: waits were not seen", refuses_waits, "firefox")
+    test("firefox: a capture without times is refused", refuses_timeless, "firefox")
     if capture("names"):
         test("firefox names: hostile names", lost_nothing_to_names)
         test("firefox names: times", times_of, "names")

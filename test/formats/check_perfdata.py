@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """perf.data, as perf itself reads it: counts, periods, names and stacks are thaw's own."""
-import os
 import re
 import subprocess
 
-from common import THAW, WORK, capture, captures, export, fails, need, report, run, test
+from common import THAW, capture, captures, export, need, refuses_waits, report, run, test
 
 PERF = need("perf", "linux-perf")
 HEAD = re.compile(r"(?P<comm>.*?)\s+(?P<pid>\d+)/(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<time>[\d.]+):"
@@ -128,10 +127,7 @@ def without_waits():
     assert by_tid(samples, "cpu-clock", lambda s: 1) == \
         of_threads(report("ctimer", "--top", "100000")["threads"], "samples")
     assert all(s["event"] == "cpu-clock" for s in samples)
-    code, said = fails(THAW, "export", capture("ctimer"), "-f", "perfdata", "--kind", "wait", "-o",
-                       os.path.join(WORK, "never.data"))
-    assert code == 1 and "does not see waits" in said, said
-    assert not os.path.exists(os.path.join(WORK, "never.data"))
+    refuses_waits("perfdata")
 
 
 for each in captures():

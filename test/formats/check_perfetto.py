@@ -13,7 +13,8 @@ import re
 import tempfile
 import time
 
-from common import THAW, WORK, capture, captures, export, fails, need, report, run, test
+from common import (THAW, capture, captures, export, need, refuses_timeless, refuses_waits, report, run,
+                    test)
 from prototext import decode, one
 
 PROTOC = need("protoc", "protobuf-compiler")
@@ -332,20 +333,8 @@ def engine_without_waits():
     assert not trace.events and not trace.slices
     assert sum(1 for p in trace.packets if "perf_sample" in p) == sum(
         t["samples"] for t in said["threads"])
-    code, words = fails(THAW, "export", capture("ctimer"), "-f", "perfetto", "--kind", "wait", "-o",
-                        os.devnull)
-    assert code == 1 and "does not see" in words, words
+    refuses_waits("perfetto")
 
-
-
-def timeless():
-    """Collapsed stacks do not say when: nothing to lay along a line."""
-    source, out = os.path.join(WORK, "perfetto.folded"), os.path.join(WORK, "perfetto-timeless.thaw")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write("worker;main;work 12\n")
-    run(THAW, "import", "-q", source, "-o", out)
-    code, words = fails(THAW, "export", out, "-f", "perfetto", "-o", os.devnull)
-    assert code == 1 and "does not see when something happened" in words, (code, words)
 
 def query(shell, path, sql):
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
@@ -395,4 +384,4 @@ for each in ("names", "lost", "empty"):
         test(f"perfetto {each}: hostile captures", hostile, each)
 if capture("ctimer"):
     test("perfetto ctimer: an engine that sees no waits", engine_without_waits)
-test("perfetto: a capture without times is refused", timeless)
+test("perfetto: a capture without times is refused", refuses_timeless, "perfetto")

@@ -5,8 +5,8 @@ import json
 import os
 import sys
 
-from common import (NPM, ROOT, THAW, WORK, capture, captures, export, fails, full_disk, need, report,
-                    run, test, waits_by_stack)
+from common import (NPM, ROOT, capture, captures, export, full_disk, need, refuses_waits, report, run,
+                    test, waits_by_stack)
 
 NODE = need("node", "nodejs")
 CHROMIUM = "/usr/bin/chromium"
@@ -151,14 +151,6 @@ def kinds(name):
     assert all(p["name"].endswith(")") for p in again["profiles"])
 
 
-def unseen():
-    """An engine that does not see waits: the export says so, and writes nothing."""
-    out = os.path.join(WORK, "unseen.speedscope")
-    status, words = fails(THAW, "export", capture("ctimer"), "-f", "speedscope", "--kind", "wait", "-o", out)
-    assert status == 1 and "does not see waits" in words, words
-    assert not os.path.exists(out)
-
-
 def window(name):
     said = report(name)
     ms = said["capture"]["duration_ns"] // 1000000
@@ -175,7 +167,7 @@ test("speedscope story: a window, and one thread", window, "story")
 test("speedscope story: a full disk", full_disk, "story", "speedscope")
 test("speedscope locks: one kind", kinds, "locks")
 test("speedscope ctimer: without switches", compare, "ctimer")
-test("speedscope ctimer: waits were not seen", unseen)
+test("speedscope ctimer: waits were not seen", refuses_waits, "speedscope")
 for each in ("names", "lost"):
     if capture(each):
         test(f"speedscope {each}: profiles are the report's", compare, each)

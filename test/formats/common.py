@@ -40,6 +40,21 @@ def fails(*args):
     return done.returncode, done.stderr.decode(errors="replace")
 
 
+def refuses_waits(form):
+    """An engine that sees no waits: the format says so instead of writing none."""
+    out = os.path.join(WORK, "never." + form)
+    code, words = fails(THAW, "export", capture("ctimer"), "-f", form, "--kind", "wait", "-o", out)
+    assert code == 1 and "does not see waits" in words and not os.path.exists(out), (code, words)
+
+
+def refuses_timeless(form):
+    """Collapsed stacks do not say when: there is nothing to lay along a line."""
+    out = os.path.join(WORK, form + "-timeless.thaw")
+    run(THAW, "import", "-q", "-", "-o", out, input=b"worker;main;work 12\n")
+    code, words = fails(THAW, "export", out, "-f", form, "-o", os.devnull)
+    assert code == 1 and "does not see when something happened" in words, (code, words)
+
+
 def export(name, form, *options, suffix=""):
     """Exports a capture to a file, and says where it is."""
     out = os.path.join(WORK, f"{name}.{form}{suffix}")

@@ -9,30 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "model/load.h"
 #include "model/walk.h"
 #include "store/reader.h"
+#include "unit/capture.h"
 #include "wire/loss.h"
 
-#define T0 5000000000ull
-#define US 1000ull
 #define LOCK 0x55d0c0de0040ull
 enum { THREADS = 6, CPUS = 3, ROUNDS = 400, STEP_US = 50 };
-
-static char path[] = "/tmp/thaw-test-XXXXXX";
-
-static void put(struct writer *w, uint64_t us, unsigned cpu, struct event ev)
-{
-	ev.ts = T0 + us * US;
-	ev.cpu = (uint16_t)cpu;
-	writer_event(w, &ev);
-}
-
-#define PUT(us, cpu, kind_, ...) put(w, us, cpu, (struct event){.kind = kind_, __VA_ARGS__})
 
 /* Two threads to each CPU, which take turns; every third wait is for the lock that thread 1 has. */
 static void rounds(struct writer *w, uint32_t stack, bool lose)
@@ -245,20 +232,6 @@ static void test_failure_ends_it(void **state)
 	end(&s, r, m);
 }
 
-static int setup(void **state)
-{
-	int fd = mkstemp(path);
-
-	if (fd >= 0)
-		close(fd);
-	return fd < 0;
-}
-
-static int teardown(void **state)
-{
-	return unlink(path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,5 +240,5 @@ int main(void)
 		cmocka_unit_test(test_failure_ends_it),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, make_path, remove_path);
 }

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
@@ -20,23 +19,11 @@
 #include "base/err.h"
 #include "sql/sql.h"
 #include "store/reader.h"
+#include "unit/capture.h"
 #include "wire/loss.h"
 
-#define T0 5000000000ull
-#define US 1000ull
 #define LOCK 0x55d0c0de0040ull
 enum { THREADS = 6, CPUS = 3, ROUNDS = 2000, STEP_US = 50 };
-
-static char path[] = "/tmp/thaw-test-XXXXXX";
-
-static void put(struct writer *w, uint64_t us, unsigned cpu, struct event ev)
-{
-	ev.ts = T0 + us * US;
-	ev.cpu = (uint16_t)cpu;
-	writer_event(w, &ev);
-}
-
-#define PUT(us, cpu, kind_, ...) put(w, us, cpu, (struct event){.kind = kind_, __VA_ARGS__})
 
 /* Two threads to each CPU, which take turns; every third wait is for a lock that thread 2 has. */
 static void rounds(struct writer *w, uint32_t stack)
@@ -65,10 +52,8 @@ static int setup(void **state)
 	struct module app = {.kind = MODULE_FILE, .path = "/bin/app"};
 	struct frame f[2] = {{0, 0x10}, {0, 0x20}};
 	struct writer *w;
-	int fd = mkstemp(path);
 
-	close(fd);
-	if (fd < 0 || writer_open(path, &opts, &w))
+	if (make_path(state) || writer_open(path, &opts, &w))
 		return -1;
 	writer_meta(w, "freq_hz", "100");
 	f[0].module = f[1].module = writer_module(w, &app);
@@ -79,11 +64,6 @@ static int setup(void **state)
 	rounds(w, writer_stack(w, f, 2, 1));
 	PUT(10 + ROUNDS * STEP_US, 0, EV_MARK, .mark = {MARK_END});
 	return writer_close(w, END_DONE);
-}
-
-static int teardown(void **state)
-{
-	return unlink(path);
 }
 
 static struct sql *begin(void)
@@ -401,5 +381,5 @@ int main(void)
 		cmocka_unit_test(test_interrupted),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, remove_path);
 }

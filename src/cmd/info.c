@@ -17,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "model/model.h"
 #include "store/inspect.h"
 #include "store/reader.h"
 #include "wire/loss.h"
@@ -47,7 +48,7 @@ const struct cmd_form cmd_info_form = {
 	.schema = INFO_SCHEMA,
 };
 
-struct tally {
+struct counted {
 	uint64_t events;
 	uint64_t kinds[EV_KINDS];
 	uint64_t lost[LOSS_CAUSES];  /* counts */
@@ -56,7 +57,7 @@ struct tally {
 };
 
 /* LOST events are counted as losses, not as events: some of them the reader made itself. */
-static int count(struct reader *r, struct tally *t)
+static int count(struct reader *r, struct counted *t)
 {
 	uint64_t n = 0, of = reader_events(r);
 	struct progress p;
@@ -81,29 +82,7 @@ static int count(struct reader *r, struct tally *t)
 	return rc;
 }
 
-static const char *cause_name(unsigned cause)
-{
-	switch (cause) {
-#define LOSS(id, UPPER, name, class, words)                                                        \
-	case id:                                                                                   \
-		return name;
-#include "wire/loss.def"
-	}
-	return "unknown";
-}
-
-static const char *cause_words(unsigned cause)
-{
-	switch (cause) {
-#define LOSS(id, UPPER, name, class, words)                                                        \
-	case id:                                                                                   \
-		return words;
-#include "wire/loss.def"
-	}
-	return "for a cause that this version does not know";
-}
-
-static const char *reason_name(const struct reader_info *info)
+static const char *end_name(const struct reader_info *info)
 {
 	static const char *const names[] = {
 		[END_DONE] = "done",	     [END_INTERRUPTED] = "interrupted",
@@ -235,7 +214,7 @@ static void time_row(const struct reader *r)
 	row("recorded", is_timeless(r) ? "without times" : words);
 }
 
-static void events_rows(const struct tally *t)
+static void events_rows(const struct counted *t)
 {
 	char words[32], label[40];
 
@@ -250,7 +229,7 @@ static void events_rows(const struct tally *t)
 	}
 }
 
-static void losses_rows(const struct tally *t)
+static void losses_rows(const struct counted *t)
 {
 	const char *label = "losses";
 
@@ -261,9 +240,9 @@ static void losses_rows(const struct tally *t)
 			continue;
 		if (t->lost[c])
 			snprintf(words, sizeof(words), "%llu: %s", (unsigned long long)t->lost[c],
-				 cause_words(c));
+				 loss_words(c));
 		else
-			snprintf(words, sizeof(words), "an unknown number: %s", cause_words(c));
+			snprintf(words, sizeof(words), "an unknown number: %s", loss_words(c));
 		row(label, words);
 		label = "";
 	}
@@ -271,7 +250,7 @@ static void losses_rows(const struct tally *t)
 		row(label, "none");
 }
 
-static void state_rows(const struct reader_info *info, const struct tally *t)
+static void state_rows(const struct reader_info *info, const struct counted *t)
 {
 	char words[400], size[16];
 
@@ -297,7 +276,7 @@ static void state_rows(const struct reader_info *info, const struct tally *t)
 }
 
 static void print_text(const struct reader *r, const char *path, const struct info_args *a,
-		       const struct tally *t)
+		       const struct counted *t)
 {
 	const struct reader_info *info = reader_info(r);
 	char words[160], size[16];
@@ -325,21 +304,13 @@ static void print_text(const struct reader *r, const char *path, const struct in
 		row("verified", "every byte was read and is as it was written");
 }
 
-static void json_maybe(struct json *j, const char *key, const char *val)
-{
-	if (val)
-		json_str(j, key, val);
-	else
-		json_null(j, key);
-}
-
 static void json_facts(struct json *j, const struct reader *r)
 {
 	const char *k, *v;
 
-	json_maybe(j, "host", reader_meta(r, "host", 0));
-	json_maybe(j, "kernel", reader_meta(r, "kernel", 0));
-	json_maybe(j, "engine", reader_meta(r, "engine", 0));
+	json_str(j, "host", reader_meta(r, "host", 0));
+	json_str(j, "kernel", reader_meta(r, "kernel", 0));
+	json_str(j, "engine", reader_meta(r, "engine", 0));
 	json_arr(j, "command");
 	for (size_t i = 0; (v = reader_meta(r, "command", i)); i++)
 		json_str(j, NULL, v);
@@ -354,7 +325,7 @@ static void json_facts(struct json *j, const struct reader *r)
 	json_arr_end(j);
 }
 
-static void json_counts(struct json *j, const struct tally *t)
+static void json_counts(struct json *j, const struct counted *t)
 {
 
 	json_u64(j, "events", t->events);
@@ -366,12 +337,12 @@ static void json_counts(struct json *j, const struct tally *t)
 	json_obj(j, "losses");
 	for (unsigned c = 0; c < LOSS_CAUSES; c++)
 		if (t->times[c])
-			json_u64(j, cause_name(c), t->lost[c]);
+			json_u64(j, loss_name(c), t->lost[c]);
 	json_obj_end(j);
 }
 
 static void print_json(const struct reader *r, const char *path, const struct info_args *a,
-		       const struct tally *t)
+		       const struct counted *t)
 {
 	const struct reader_info *info = reader_info(r);
 	struct json j;
@@ -390,7 +361,7 @@ static void print_json(const struct reader *r, const char *path, const struct in
 	json_u64(&j, "modules", reader_modules(r));
 	json_u64(&j, "symbols", reader_symbols(r));
 	json_bool(&j, "complete", info->complete);
-	json_maybe(&j, "ended", reason_name(info));
+	json_str(&j, "ended", end_name(info));
 	json_str(&j, "damage", info->damage);
 	json_u64(&j, "chunks", info->chunks);
 	json_u64(&j, "chunks_damaged", info->chunks_damaged);
@@ -404,7 +375,7 @@ static void print_json(const struct reader *r, const char *path, const struct in
 
 static int show(struct reader *r, const char *path, const struct info_args *a)
 {
-	struct tally t = {0};
+	struct counted t = {0};
 	char *finding = NULL;
 	int rc = count(r, &t), verified = 0;
 

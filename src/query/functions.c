@@ -23,7 +23,7 @@ static void put_function(struct json *j, const struct model *m, uint32_t functio
 
 	json_str(j, "name", f->name);
 	json_str(j, "module", f->module);
-	json_put_maybe(j, "file", f->file);
+	json_str(j, "file", f->file);
 	json_u64(j, "line", f->line);
 	json_bool(j, "kernel", f->kernel);
 }

@@ -44,16 +44,16 @@ static void put_doing(struct json *j, enum interval_kind doing, enum reason reas
 {
 	bool why = doing == INTERVAL_WAITING || doing == INTERVAL_RUNNABLE;
 
-	json_put_maybe(j, "doing", doing_name(doing));
-	json_put_maybe(j, "reason", why ? reason_name(reason) : NULL);
+	json_str(j, "doing", doing_name(doing));
+	json_str(j, "reason", why ? reason_name(reason) : NULL);
 }
 
 static void put_function(struct json *j, const struct summary *s, uint32_t function)
 {
 	const struct names *n = &s->model->names;
 
-	json_put_maybe(j, "function",
-		       function < n->functions.n ? names_function(n, function)->name : NULL);
+	json_str(j, "function",
+		 function < n->functions.n ? names_function(n, function)->name : NULL);
 }
 
 static void put_lock_ref(struct json *j, const char *key, const struct summary *s, size_t lock)
@@ -84,7 +84,7 @@ static void put_holder(struct json *j, const struct summary *s, const struct loc
 	json_u64(j, "running_ns", h->running);
 	json_u64(j, "runnable_ns", h->runnable);
 	json_u64(j, "waiting_ns", h->waiting);
-	json_put_maybe(j, "stack_from", held_by_name(h->by));
+	json_str(j, "stack_from", held_by_name(h->by));
 	json_put_stack(j, "stack", &s->model->names, h->kstack, h->ustack);
 	json_put_stack(j, "release_stack", &s->model->names, h->release_kstack, h->release_ustack);
 	json_obj_end(j);
@@ -176,7 +176,7 @@ static void put_blame_row(struct json *j, const struct summary *s, const struct 
 	json_u64(j, "blamed_ns", r->total);
 	json_u64(j, "waits", r->count);
 	json_u64(j, "most_gained_ns", r->max);
-	json_put_maybe(j, "stack_from", held_by_name(r->by));
+	json_str(j, "stack_from", held_by_name(r->by));
 	json_put_stack(j, "stack", &s->model->names, r->kstack, r->ustack);
 	json_u64(j, "victims_total", r->victims.n);
 	json_arr(j, "victims");
@@ -263,7 +263,7 @@ void json_put_finding(struct json *j, const struct summary *s)
 	buf_done(&b);
 	json_bool(j, "found", f->found);
 	put_lock_ref(j, "lock", s, f->found ? f->lock : SIZE_MAX);
-	json_put_maybe(j, "group", f->found ? f->group : NULL);
+	json_str(j, "group", f->found ? f->group : NULL);
 	json_u64(j, "threads", f->threads);
 	json_arr(j, "victims");
 	for (size_t i = 0; i < f->victims.n && i < MOST_THREADS; i++)

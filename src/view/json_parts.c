@@ -80,8 +80,8 @@ void json_put_losses(struct json *j, const struct summary *s)
 	json_u64(j, "contradictions", l->odd);
 	json_u64_if(j, "thread_time_ns", !model_timeless(s->model),
 		    s->model->facts.has_switches ? s->total[INTERVAL_LOST] : 0);
-	json_put_maybe(j, "not_followed",
-		       *s->model->facts.not_followed ? s->model->facts.not_followed : NULL);
+	json_str(j, "not_followed",
+		 *s->model->facts.not_followed ? s->model->facts.not_followed : NULL);
 	json_obj_end(j);
 }
 
@@ -160,7 +160,7 @@ static void put_frame(struct json *j, const struct names *n, const struct named_
 	json_obj(j, NULL);
 	json_str(j, "name", fn->name);
 	json_str(j, "module", fn->module);
-	json_put_maybe(j, "file", fn->file);
+	json_str(j, "file", fn->file);
 	json_u64(j, "line", f->line);
 	json_bool(j, "inlined", f->inlined);
 	json_obj_end(j);
@@ -221,15 +221,7 @@ void json_put_who(struct json *j, const struct thread *t)
 		json_null(j, "pid");
 		json_null(j, "tid");
 	}
-	json_put_maybe(j, "comm", t ? t->name : NULL);
-}
-
-void json_put_maybe(struct json *j, const char *key, const char *val)
-{
-	if (val)
-		json_str(j, key, val);
-	else
-		json_null(j, key);
+	json_str(j, "comm", t ? t->name : NULL);
 }
 
 void json_put_address(struct json *j, const char *key, uint64_t address)

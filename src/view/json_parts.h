@@ -22,8 +22,6 @@ void json_put_times(struct json *j, const struct model *m, const uint64_t total[
 		    const uint64_t waits[REASONS], uint64_t samples);
 /* pid, tid, comm into an object that is open; nulls if the thread is not known. */
 void json_put_who(struct json *j, const struct thread *t);
-/* A string, or null if there is none. */
-void json_put_maybe(struct json *j, const char *key, const char *val);
 /* "0x55d0c0de": numbers beyond 2^53 do not survive every reader. */
 void json_put_address(struct json *j, const char *key, uint64_t address);
 

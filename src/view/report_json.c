@@ -54,7 +54,7 @@ static void put_function(struct json *j, const struct names *n, const struct fun
 	json_obj(j, NULL);
 	json_str(j, "name", f->name);
 	json_str(j, "module", f->module);
-	json_put_maybe(j, "file", f->file);
+	json_str(j, "file", f->file);
 	json_u64(j, "line", f->line);
 	json_u64(j, "self_samples", c->self);
 	json_u64(j, "total_samples", c->total);
@@ -81,7 +81,7 @@ static void put_wait(struct json *j, const struct summary *s, const struct wait_
 	json_obj(j, NULL);
 	json_str(j, "reason", reason_name(w->reason));
 	json_str(j, "evidence", evidence_name(w->evidence));
-	json_put_maybe(j, "in", reason_is_idle(w->reason) ? reason_name(w->in) : NULL);
+	json_str(j, "in", reason_is_idle(w->reason) ? reason_name(w->in) : NULL);
 	if (w->lock < s->locks.n)
 		json_u64(j, "lock", w->lock);
 	else

@@ -124,6 +124,7 @@ struct scan {
 void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct filter *f);
 void scan_next(struct scan *s);
 void scan_column(struct scan *s, sqlite3_context *ctx, unsigned column);
+int64_t scan_rowid(const struct scan *s);
 void scan_done(struct scan *s);
 bool scan_can_order(enum table table, const struct by *by, size_t n);
 

@@ -397,6 +397,15 @@ void scan_next(struct scan *s)
 	find(s);
 }
 
+int64_t scan_rowid(const struct scan *s)
+{
+	uint64_t thread = s->thread->index, i = s->i;
+
+	if (s->table == TABLE_SAMPLES)
+		i = (uint64_t)(s->samples + s->i - s->sql->columns.samples.v[thread].v);
+	return (int64_t)(thread << 40 | i);
+}
+
 void scan_done(struct scan *s)
 {
 	vec_done(&s->order);

@@ -21,7 +21,6 @@ struct cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;
 	enum table table;
-	sqlite3_int64 row;
 	bool none;    /* no row can match */
 	bool by_scan; /* it is one of scan.c's tables */
 	struct scan scan;
@@ -352,7 +351,6 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int num, const char *plan, int
 	rc = sql_load(c->sql, c->table == TABLE_FRAMES && !f.n ? WANT_SUMMARY | WANT_EVENTS : 0);
 	if (rc)
 		return rc;
-	c->row = 0;
 	/* Nothing compares with NULL. */
 	c->none = false;
 	for (int i = 0; i < argc; i++)
@@ -372,7 +370,6 @@ static int vtab_next(sqlite3_vtab_cursor *base)
 {
 	struct cursor *c = (struct cursor *)base;
 
-	c->row++;
 	if (c->by_scan)
 		scan_next(&c->scan);
 	else if (c->table == TABLE_FRAMES)
@@ -413,9 +410,18 @@ static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int colu
 	return SQLITE_OK;
 }
 
+/* A row's own, whichever scan comes by it: of an OR, SQLite makes two and drops what it had. */
 static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
-	*ret = ((const struct cursor *)base)->row;
+	const struct cursor *c = (const struct cursor *)base;
+	const struct frame_list *f = &c->frames;
+
+	if (c->by_scan)
+		*ret = scan_rowid(&c->scan);
+	else if (c->table == TABLE_FRAMES)
+		*ret = (sqlite3_int64)((uint64_t)f->stacks.v[f->stack] << 16 | (f->depth & 0xffff));
+	else
+		*ret = (sqlite3_int64)c->list.i;
 	return SQLITE_OK;
 }
 

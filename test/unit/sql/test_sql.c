@@ -138,6 +138,20 @@ static const struct {
 	 "wakes where +ts>=50000000 and +ts<=51000000 and +wakee_tid=1", "ts", 0.05},
 	{"threads where id=3", "threads where +id=3", "id", 0.2},
 	{"threads where tid=3", "threads where +tid=3", "id", 0.2},
+	/* Two scans each, of which rows must be told apart, and known again. */
+	{"intervals where tid=3 or reason='run_queue'",
+	 "intervals where +tid=3 or +reason='run_queue'", "start, thread_id", 1},
+	{"waits where thread_id=1 or start>99000000", "waits where +thread_id=1 or +start>99000000",
+	 "start, thread_id", 1},
+	{"samples where ts<5000000 or tid=2", "samples where +ts<5000000 or +tid=2",
+	 "ts, thread_id", 1},
+	{"wakes where wakee_tid=1 or ts<1000000", "wakes where +wakee_tid=1 or +ts<1000000", "ts",
+	 1},
+	{"frames where stack=(select max(stack) from samples) or stack=(select max(stack) from "
+	 "waits)",
+	 "frames where +stack=(select max(stack) from samples) or +stack=(select max(stack) from "
+	 "waits)",
+	 "stack, depth", 1},
 };
 
 static void test_handed_down(void **state)

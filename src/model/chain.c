@@ -45,6 +45,8 @@ static void make_room(struct model *m)
 
 static void note_seen(struct model *m, const struct seen *seen)
 {
+	if (m->reasons_only)
+		return;
 	make_room(m);
 	vec_push(&m->chain.seen, *seen);
 	if (m->seen_sink)

@@ -37,13 +37,16 @@ static void on_interval(void *arg, const struct interval *iv)
 	}
 	if (iv->kind == INTERVAL_WAITING) {
 		row = tally_wait(&m->tally, iv);
-		if (iv->lock)
+		if (iv->lock && !m->reasons_only)
 			locks_wait(&m->locks, iv);
 	}
-	if (iv->thread->watched || iv->lock ||
-	    (iv->state & ~(uint32_t)STATE_INTERRUPTIBLE && iv->end - iv->start >= STALL_MIN_NS))
+	if (!m->reasons_only &&
+	    (iv->thread->watched || iv->lock ||
+	     (iv->state & ~(uint32_t)STATE_INTERRUPTIBLE && iv->end - iv->start >= STALL_MIN_NS)))
 		chain_interval(m, iv, row);
-	if (m->sink) {
+	if (m->sink && iv->kind != INTERVAL_WAITING) {
+		m->sink(m->sink_arg, iv);
+	} else if (m->sink) {
 		struct interval with = *iv;
 
 		with.row = row;
@@ -96,7 +99,7 @@ struct model *model_new(const struct model_opts *opts)
 	struct model *m = mem_zalloc(sizeof(*m));
 
 	timeline_init(&m->timeline, on_interval, m);
-	m->timeline.brief = opts && opts->times_only ? NULL : on_brief;
+	m->timeline.brief = opts && (opts->times_only || opts->reasons_only) ? NULL : on_brief;
 	m->timeline.outside = opts && opts->times_only ? NULL : on_outside;
 	m->timeline.waits_only = !opts || !opts->sink;
 	names_init(&m->names, opts ? opts->frames : NULL);
@@ -109,6 +112,7 @@ struct model *model_new(const struct model_opts *opts)
 		m->timeline.window_to = opts->to;
 		m->timeline.sample_ns = opts->sample_ns;
 		m->times_only = opts->times_only && opts->sink;
+		m->reasons_only = opts->reasons_only;
 		m->sink = opts->sink;
 		m->sample_sink = opts->sample_sink;
 		m->seen_sink = opts->seen_sink;
@@ -192,7 +196,7 @@ static void count_sample(struct model *m, const struct event *ev)
 		return;
 	th->samples++;
 	m->samples++;
-	if (m->times_only)
+	if (m->times_only || m->reasons_only)
 		return;
 	row = tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
 	if (th->watched)
@@ -206,7 +210,8 @@ static void count_end(struct model *m, const struct event *ev, enum stack_use us
 	const struct frame_source *src = &m->names.source;
 	struct recent_stop *recent = &m->recent_stops[ustack % RECENT_STOPS];
 
-	if (!ustack || !src->stop || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
+	if (!ustack || !src->stop || m->reasons_only || ev->ts < m->timeline.from ||
+	    ev->ts >= m->timeline.to)
 		return;
 	if (recent->ustack != ustack) {
 		uint32_t stop = src->stop(src->arg, ustack);

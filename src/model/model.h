@@ -46,6 +46,7 @@ struct model_opts {
 	klocked_fn klocked_sink;
 	bool scan_first;	    /* time was lost: load.c need not find out */
 	bool times_only;	    /* threads and their time: no rows, reasons, locks */
+	bool reasons_only;	    /* of waits too: no samples, sums of locks, blame */
 	void (*restart)(void *arg); /* all of that begins anew: see load.c */
 	void *sink_arg;
 };
@@ -121,6 +122,7 @@ struct model {
 	bool scanned; /* what was lost was looked for first: see load.c */
 	bool decided; /* kinds of locks and reasons of waits are final */
 	bool times_only;
+	bool reasons_only;
 	VEC(struct gap) gaps;
 	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */
 	interval_fn sink;

@@ -56,8 +56,12 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
 	if (s->own)
 		return SQLITE_OK;
 	switch (action) {
-	case SQLITE_SELECT:
 	case SQLITE_READ:
+		if (sqlite3_stricmp(a, SUMS_TABLE))
+			return SQLITE_OK;
+		sql_why(s, "no such table: %s", a);
+		return SQLITE_DENY;
+	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 	case SQLITE_TRANSACTION:
 	case SQLITE_SAVEPOINT:

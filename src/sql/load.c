@@ -40,44 +40,6 @@ static void on_time(void *arg, const struct interval *iv)
 		  classes[iv->kind], iv->cpu, 0);
 }
 
-static void add_sum(struct sums *to, uint32_t thread, unsigned kind, uint64_t ns)
-{
-	size_t i = (size_t)thread * INTERVAL_KINDS + kind;
-	struct sum *s;
-
-	while (to->n <= i)
-		vec_add(to);
-	s = &to->v[i];
-	s->shortest = s->n && s->shortest < ns ? s->shortest : ns;
-	s->longest = s->longest > ns ? s->longest : ns;
-	s->n++;
-	s->ns += ns;
-}
-
-static void on_sum(void *arg, const struct interval *iv)
-{
-	add_sum(arg, iv->thread->index, iv->kind, iv->end - iv->start);
-}
-
-static void on_sum_restart(void *arg)
-{
-	((struct sums *)arg)->n = 0;
-}
-
-/* Where the intervals are there already. */
-static void sum_lanes(struct sql *s)
-{
-	s->sums.n = 0;
-	for (uint32_t t = 0; s->model->facts.has_switches && t < s->columns.threads.n; t++) {
-		const struct lane *l = &s->columns.threads.v[t];
-
-		for (size_t i = 0; i < l->n; i++)
-			if (lane_class(l, i) != CLASS_GONE)
-				add_sum(&s->sums, t, class_kind(lane_class(l, i)),
-					lane_end(l, i) - lane_start(l, i));
-	}
-}
-
 static void on_restart(void *arg)
 {
 	struct columns *c = arg;
@@ -120,26 +82,36 @@ static void show(const struct sql *s, double done)
 }
 
 /* How much of it a pass makes. */
-enum depth { DEPTH_SUMS, DEPTH_TIMES, DEPTH_MODEL };
+enum depth { DEPTH_SUMS, DEPTH_REASONS, DEPTH_TIMES, DEPTH_MODEL };
+
+static void attach(struct sql *s, enum depth depth, struct model_opts *opts)
+{
+	*opts = (struct model_opts){.times_only = depth == DEPTH_SUMS || depth == DEPTH_TIMES,
+				    .reasons_only = depth == DEPTH_REASONS};
+	if (depth >= DEPTH_TIMES)
+		columns_attach(&s->columns, opts);
+	if (depth == DEPTH_TIMES) {
+		opts->sink = on_time;
+		opts->sample_sink = NULL;
+		opts->seen_sink = NULL;
+		opts->restart = on_restart;
+	}
+	if (depth <= DEPTH_REASONS) {
+		opts->sink = depth == DEPTH_SUMS ? sums_on_kind : sums_on_reason;
+		opts->restart = sums_clear;
+		opts->sink_arg = &s->sums;
+	}
+}
 
 static int load_model(struct sql *s, enum depth depth)
 {
-	struct model_opts opts = {.times_only = depth < DEPTH_MODEL};
+	struct model_opts opts;
 	struct loading *l;
 	int rc;
 
 	columns_init(&s->columns, reader_info(s->reader)->first_ts);
-	columns_attach(&s->columns, &opts);
-	if (depth < DEPTH_MODEL) {
-		opts.sink = depth == DEPTH_SUMS ? on_sum : on_time;
-		opts.sample_sink = NULL;
-		opts.seen_sink = NULL;
-		opts.restart = depth == DEPTH_SUMS ? on_sum_restart : on_restart;
-	}
-	if (depth == DEPTH_SUMS) {
-		opts.sink_arg = &s->sums;
-		s->sums.n = 0;
-	}
+	sums_clear(&s->sums);
+	attach(s, depth, &opts);
 	l = loading_new(s->reader, &opts);
 	while ((rc = loading_step(l, STEP)) > 0 && !s->stop)
 		show(s, loading_progress(l));
@@ -154,6 +126,8 @@ static int load_model(struct sql *s, enum depth depth)
 		settle(&s->columns, s->model);
 	else if (depth == DEPTH_MODEL)
 		columns_seal(&s->columns, s->model);
+	else
+		sums_finish(&s->sums, s->model);
 	s->work.passes++;
 	s->work.lean_passes += depth < DEPTH_MODEL;
 	return SQLITE_OK;
@@ -210,42 +184,61 @@ void sql_unload(struct sql *s)
 	s->loaded &= WANT_EVENTS;
 }
 
+/* Intervals that lanes would clamp are not added up as rows have them. */
+static bool sums_are_exact(const struct sql *s)
+{
+	const struct timeline *t = &s->model->timeline;
+
+	return s->sums.first >= t->begin && t->begin >= s->columns.base &&
+	       t->end - s->columns.base < LANE_TIME_MAX;
+}
+
 static int load_times(struct sql *s, unsigned want)
 {
-	enum depth depth = want & WANT_MODEL   ? DEPTH_MODEL
-			   : want & WANT_TIMES ? DEPTH_TIMES
-					       : DEPTH_SUMS;
+	static const unsigned has[] = {
+		[DEPTH_SUMS] = WANT_SUMS,
+		[DEPTH_REASONS] = WANT_SUMS | WANT_REASONS,
+		[DEPTH_TIMES] = WANT_TIMES,
+		[DEPTH_MODEL] = WANT_TIMES | WANT_MODEL,
+	};
+	enum depth depth = want & WANT_MODEL	 ? DEPTH_MODEL
+			   : want & WANT_TIMES	 ? DEPTH_TIMES
+			   : want & WANT_REASONS ? DEPTH_REASONS
+						 : DEPTH_SUMS;
+	enum depth next = depth;
 	int rc;
 
 	sql_unload(s);
 	rc = load_model(s, depth);
 	/* Without switches, only the samples tell of time. */
-	if (!rc && depth != DEPTH_MODEL && !s->model->facts.has_switches) {
-		depth = DEPTH_MODEL;
+	if (!rc && depth == DEPTH_TIMES && !s->model->facts.has_switches)
+		next = DEPTH_MODEL;
+	else if (!rc && depth <= DEPTH_REASONS && !sums_are_exact(s))
+		next = depth == DEPTH_SUMS ? DEPTH_TIMES : DEPTH_MODEL;
+	if (next != depth) {
 		sql_unload(s);
-		rc = load_model(s, depth);
+		rc = load_model(s, next);
 	}
-	if (rc)
-		return rc;
-	s->loaded |= depth == DEPTH_SUMS    ? WANT_SUMS
-		     : depth == DEPTH_TIMES ? WANT_TIMES
-					    : WANT_TIMES | WANT_MODEL;
-	return SQLITE_OK;
+	s->loaded |= rc ? 0 : has[next];
+	return rc;
 }
 
 static int load_missing(struct sql *s, unsigned want)
 {
-	unsigned missing = want & ~s->loaded;
+	const unsigned sums = WANT_SUMS | WANT_REASONS;
+	unsigned missing;
 	int rc = SQLITE_OK;
 
 	/* Sums are made of intervals, where there are any. */
-	if (missing & (WANT_TIMES | WANT_MODEL) ||
-	    (missing & WANT_SUMS && !(s->loaded & WANT_TIMES)))
-		rc = load_times(s, want | (s->loaded & ~(unsigned)WANT_SUMS));
+	if (want & ~s->loaded & WANT_REASONS && (want | s->loaded) & WANT_TIMES)
+		want |= WANT_MODEL;
 	missing = want & ~s->loaded;
-	if (!rc && (missing & WANT_SUMS)) {
-		sum_lanes(s);
-		s->loaded |= WANT_SUMS;
+	if (missing & (WANT_TIMES | WANT_MODEL) || (missing & sums && !(s->loaded & WANT_TIMES)))
+		rc = load_times(s, want | (s->loaded & ~sums));
+	missing = want & ~s->loaded;
+	if (!rc && (missing & sums)) {
+		sums_from_lanes(&s->sums, &s->columns, s->model);
+		s->loaded |= s->loaded & WANT_MODEL ? sums : WANT_SUMS;
 	}
 	if (!rc && (missing & WANT_EVENTS)) {
 		rc = load_events(s);
@@ -268,6 +261,8 @@ int sql_load(struct sql *s, unsigned want)
 		want |= WANT_MODEL;
 	if (want & WANT_MODEL)
 		want |= WANT_TIMES;
+	if (want & WANT_REASONS)
+		want |= WANT_SUMS;
 	if (!(want & ~s->loaded))
 		return SQLITE_OK;
 	rc = load_missing(s, want);

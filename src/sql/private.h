@@ -12,16 +12,31 @@
 
 /* What a table needs of the capture. */
 enum {
-	WANT_TIMES = 1,	  /* threads, and their intervals without reasons */
-	WANT_MODEL = 2,	  /* all of the model, samples, wakers and holders; TIMES are in it */
-	WANT_EVENTS = 4,  /* wakings and losses as they stand in the file */
-	WANT_SUMMARY = 8, /* sums of locks, stalls; a model is in it */
-	WANT_SUMS = 16,	  /* of intervals, by thread and kind */
+	WANT_TIMES = 1,	   /* threads, and their intervals without reasons */
+	WANT_MODEL = 2,	   /* all of the model, samples, wakers and holders; TIMES are in it */
+	WANT_EVENTS = 4,   /* wakings and losses as they stand in the file */
+	WANT_SUMMARY = 8,  /* sums of locks, stalls; a model is in it */
+	WANT_SUMS = 16,	   /* of intervals, by thread and kind */
+	WANT_REASONS = 32, /* and by reason */
 };
 
-/* Of the intervals of one kind of one thread. */
+/* Of intervals that have a thread and a class in common. */
 struct sum {
 	uint64_t n, ns, shortest, longest;
+};
+
+struct sum_row {
+	uint32_t thread;
+	uint8_t class;
+	struct sum sum;
+};
+
+struct sums {
+	VEC(struct sum_row) rows; /* in the end */
+	/* While the capture is read: by thread and kind, and of waits by the tally's row. */
+	VEC(struct sum) kinds;
+	VEC(struct sum) waits;
+	uint64_t first; /* the earliest start */
 };
 
 struct sql {
@@ -35,10 +50,7 @@ struct sql {
 	struct summary *summary;
 	struct columns columns;
 	struct tables tables;
-	struct sums {
-		struct sum *v; /* by thread, then kind */
-		size_t n, room;
-	} sums;
+	struct sums sums;
 	VEC(struct event) wakes;
 	VEC(struct event) losses;
 	struct sql_work work;
@@ -54,11 +66,19 @@ void sql_unload(struct sql *s);
 
 /* vtab.c */
 int vtabs_register(struct sql *s);
-/* sums.c */
+/* sums.c: filled by one of the sinks, then finished; or from the intervals. */
+void sums_on_kind(void *arg, const struct interval *iv);
+void sums_on_reason(void *arg, const struct interval *iv);
+void sums_clear(void *arg);
+void sums_finish(struct sums *s, const struct model *m);
+void sums_from_lanes(struct sums *s, const struct columns *c, const struct model *m);
+void sums_done(struct sums *s);
+/* sums_table.c: the columns that rewrite.c writes of. */
 #define SUMS_TABLE "interval_sums"
+#define SUMS_PREFIX "interval_"
 int sums_register(struct sql *s);
-/* Is there a statement that gives the same answer from the sums? */
-bool sums_instead(struct sql *s, const char *text, struct buf *ret);
+/* rewrite.c: does a table of sums answer the statement? Its whole text, if so, and its end. */
+bool rewrite(const char *text, struct buf *ret, const char **ret_rest);
 /* guard.c */
 void guard_install(struct sql *s);
 void sql_why(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

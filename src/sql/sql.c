@@ -36,7 +36,7 @@ void sql_close(struct sql *s)
 	sql_unload(s);
 	vec_done(&s->wakes);
 	vec_done(&s->losses);
-	vec_done(&s->sums);
+	sums_done(&s->sums);
 	reader_close(s->reader);
 	free(s->path);
 	free(s->why);
@@ -97,43 +97,50 @@ static int failed(struct sql *s, int rc, const char *text)
 	return rc;
 }
 
-static int run_sums(struct sql *s, const char *text, const char *instead, enum sql_form form,
-		    FILE *out)
+/* A table or view of one's own under the name of the capture's goes first. */
+static bool has_own_intervals(struct sql *s)
 {
 	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(s->db, instead, -1, &st, NULL);
+	bool has;
 
-	if (!rc)
-		rc = print_rows(st, form, out);
-	if (rc && rc != SQLITE_DONE && rc != SQLITE_ROW)
-		rc = failed(s, rc, text);
-	else
-		rc = 0;
+	if (sqlite3_prepare_v2(s->db,
+			       "SELECT 1 FROM temp.sqlite_master WHERE lower(name) = 'intervals'",
+			       -1, &st, NULL))
+		return true;
+	has = sqlite3_step(st) != SQLITE_DONE;
 	sqlite3_finalize(st);
-	return rc;
+	return has;
+}
+
+/* The statement from sums; NULL: it is none for them, or SQLite has something to say about it. */
+static sqlite3_stmt *prepare_sums(struct sql *s, const char *text, const char **ret_rest)
+{
+	struct buf instead = {0};
+	sqlite3_stmt *st = NULL;
+
+	if (rewrite(text, &instead, ret_rest) && !has_own_intervals(s)) {
+		s->own = true;
+		(void)sqlite3_prepare_v2(s->db, buf_cstr(&instead), -1, &st, NULL);
+		s->own = false;
+	}
+	buf_done(&instead);
+	s->work.from_sums += st != NULL;
+	return st;
 }
 
 int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
 {
-	struct buf instead = {0};
-
-	if (sums_instead(s, text, &instead)) {
-		int rc;
-
-		s->stop = 0;
-		rc = run_sums(s, text, buf_cstr(&instead), form, out);
-		buf_done(&instead);
-		return rc;
-	}
 	while (*text) {
 		const char *rest;
 		sqlite3_stmt *st;
-		int rc;
+		int rc = SQLITE_OK;
 
 		s->stop = 0;
 		free(s->why);
 		s->why = NULL;
-		rc = sqlite3_prepare_v2(s->db, text, -1, &st, &rest);
+		st = prepare_sums(s, text, &rest);
+		if (!st)
+			rc = sqlite3_prepare_v2(s->db, text, -1, &st, &rest);
 		if (rc)
 			return failed(s, rc, text);
 		if (st)

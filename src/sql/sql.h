@@ -43,9 +43,10 @@ bool sql_is_whole(const char *text);
  */
 int sql_describe(FILE *out, bool columns, const char *table);
 
-/* What was done so far, for tests: passes over the events, and rows that SQLite was handed. */
+/* What was done so far, for tests: passes over the events, rows that SQLite was handed, and
+ * statements that were answered from sums. */
 struct sql_work {
-	uint64_t passes, lean_passes, rows;
+	uint64_t passes, lean_passes, rows, from_sums;
 };
 struct sql_work sql_work(const struct sql *s);
 struct sqlite3 *sql_handle(struct sql *s);

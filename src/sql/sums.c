@@ -1,365 +1,146 @@
 // SPDX-License-Identifier: MIT
 /*
  * The statements that are asked most only add up: SELECT kind, count(*), sum(ns) FROM intervals
- * GROUP BY kind. They need no intervals, only their sums by thread and kind, which cost next to
- * nothing to make while the capture is read. A statement that is of exactly such a form, and of
- * which nothing else can be meant, is asked of a table of these sums instead; all others are left
- * alone.
+ * GROUP BY kind. They need no intervals, only their sums by thread, kind and reason, which cost
+ * next to nothing to make while the capture is read. What a wait was for is known in the end, and
+ * by its row of the tally: until then waits are added up by these.
  *
- *   SELECT item, ... FROM intervals [GROUP BY key, ...] [ORDER BY ...] [LIMIT n] [;]
- *   key: thread_id, tid, pid, kind; item: a key of the GROUP BY, or count(*), or sum, min or max of
- *   ns or of end - start, with or without AS; ORDER BY has keys or numbers of items alone.
+ * rewrite.c finds the statements, sums_table.c is the table of what is made here.
  */
 #include "sql/private.h"
 
-#include <ctype.h>
-#include <string.h>
+#include "wire/state.h"
 
-static const char *const keys[] = {"thread_id", "tid", "pid", "kind"};
-enum { KEYS = ARRAY_LEN(keys), ITEMS = 16 };
+/* Kinds, and the runnable ones twice. */
+enum { KIND_THROTTLED = INTERVAL_KINDS, SUM_KINDS };
 
-struct token {
-	const char *p;
-	size_t n;
-	bool word, number;
+static const uint8_t classes[SUM_KINDS] = {
+	[INTERVAL_RUNNING] = CLASS_RUNNING,  [INTERVAL_RUNNABLE] = REASON_RUN_QUEUE,
+	[INTERVAL_WAITING] = REASON_UNKNOWN, [INTERVAL_LOST] = CLASS_LOST,
+	[KIND_THROTTLED] = REASON_THROTTLED,
 };
 
-struct item {
-	const char *what; /* NULL: a key */
-	struct token as;  /* its name; n 0: none */
-	const char *begin, *end;
-	unsigned key;
-};
-
-struct parse {
-	const char *at;
-	struct token t; /* the next one */
-	struct item items[ITEMS];
-	size_t n;
-	unsigned grouped; /* keys, as bits */
-	const char *rest;
-};
-
-/* Remarks, and names in quotes that are odd, are nothing for this. */
-static void next(struct parse *p)
+static void add(struct sum *s, const struct sum *with)
 {
-	const char *s = p->at + strspn(p->at, " \t\r\n");
-	size_t n = *s != '\0';
-
-	p->t = (struct token){.p = s};
-	if (isalpha((unsigned char)*s) || *s == '_')
-		while (isalnum((unsigned char)s[n]) || s[n] == '_')
-			n++;
-	else if (isdigit((unsigned char)*s))
-		n = strspn(s, "0123456789");
-	p->t.word = isalpha((unsigned char)*s) || *s == '_';
-	p->t.number = isdigit((unsigned char)*s);
-	p->t.n = n;
-	p->at = s + n;
-	if (*s == '"') {
-		n = strcspn(s + 1, "\"");
-		p->t = (struct token){.p = s + 1, .n = n, .word = true};
-		p->at = s[n + 1] && s[n + 2] != '"' ? s + n + 2 : s + n + 1;
-	}
+	s->shortest = s->n && s->shortest < with->shortest ? s->shortest : with->shortest;
+	s->longest = s->longest > with->longest ? s->longest : with->longest;
+	s->n += with->n;
+	s->ns += with->ns;
 }
 
-static bool is(const struct parse *p, const char *text)
+static void add_ns(struct sum *s, uint64_t ns)
 {
-	return p->t.n == strlen(text) && !sqlite3_strnicmp(p->t.p, text, (int)p->t.n);
+	add(s, &(struct sum){1, ns, ns, ns});
 }
 
-static bool take(struct parse *p, const char *text)
+/* An interval without length is none, as in lanes. */
+static bool counts(struct sums *s, const struct interval *iv)
 {
-	if (!is(p, text))
+	if (iv->start >= iv->end)
 		return false;
-	next(p);
+	if (iv->start < s->first)
+		s->first = iv->start;
 	return true;
 }
 
-static unsigned key_of(const struct parse *p)
+static void add_kind(struct sums *s, const struct interval *iv, unsigned kind)
 {
-	unsigned i = 0;
+	size_t i = (size_t)iv->thread->index * SUM_KINDS + kind;
 
-	while (i < KEYS && !is(p, keys[i]))
-		i++;
-	return i;
+	while (s->kinds.n <= i)
+		vec_add(&s->kinds);
+	add_ns(&s->kinds.v[i], iv->end - iv->start);
 }
 
-/* "ns)" or "end - start)". */
-static bool take_length(struct parse *p)
+void sums_on_kind(void *arg, const struct interval *iv)
 {
-	if (take(p, "ns"))
-		return take(p, ")");
-	return take(p, "end") && take(p, "-") && take(p, "start") && take(p, ")");
+	if (counts(arg, iv))
+		add_kind(arg, iv, iv->kind);
 }
 
-static bool take_what(struct parse *p, struct item *it)
+void sums_on_reason(void *arg, const struct interval *iv)
 {
-	static const struct {
-		const char *name, *what;
-	} sums[] = {{"sum", "sum(ns)"}, {"min", "min(shortest)"}, {"max", "max(longest)"}};
+	struct sums *s = arg;
+	bool throttled = iv->kind == INTERVAL_RUNNABLE && iv->state & STATE_THROTTLED;
 
-	if (take(p, "count")) {
-		it->what = "coalesce(sum(n), 0)";
-		return take(p, "(") && take(p, "*") && take(p, ")");
-	}
-	for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
-		if (!take(p, sums[i].name))
-			continue;
-		it->what = sums[i].what;
-		return take(p, "(") && take_length(p);
-	}
-	it->key = key_of(p);
-	next(p);
-	return it->key < KEYS;
-}
-
-static bool take_items(struct parse *p)
-{
-	do {
-		struct item *it = &p->items[p->n];
-
-		it->begin = p->t.p - (p->t.p[-1] == '"');
-		if (p->n++ == ITEMS - 1 || !take_what(p, it))
-			return false;
-		it->end = p->t.p;
-		if (take(p, "as")) {
-			it->as = p->t;
-			next(p);
-			if (!it->as.word)
-				return false;
-			it->end = p->t.p;
-		}
-		while (it->end > it->begin && isspace((unsigned char)it->end[-1]))
-			it->end--;
-	} while (take(p, ","));
-	return true;
-}
-
-static bool take_group(struct parse *p)
-{
-	if (!take(p, "group"))
-		return true;
-	if (!is(p, "by"))
-		return false;
-	do {
-		next(p);
-		if (key_of(p) == KEYS)
-			return false;
-		p->grouped |= 1u << key_of(p);
-		next(p);
-	} while (is(p, ","));
-	return true;
-}
-
-/* The words of ORDER BY and LIMIT, as far as they say the same of the sums. */
-static bool take_rest(struct parse *p)
-{
-	static const char *const words[] = {"order", "by", "asc", "desc", "limit", ","};
-
-	while (p->t.n && !is(p, ";")) {
-		bool known = p->t.number || key_of(p) < KEYS;
-
-		for (size_t i = 0; i < ARRAY_LEN(words); i++)
-			known |= is(p, words[i]);
-		if (!known)
-			return false;
-		next(p);
-	}
-	(void)take(p, ";");
-	return !p->t.n;
-}
-
-static bool understand(struct parse *p)
-{
-	next(p);
-	if (!take(p, "select") || !take_items(p) || !is(p, "from"))
-		return false;
-	next(p);
-	if (!take(p, "intervals"))
-		return false;
-	p->rest = p->t.p;
-	if (!take_group(p) || !take_rest(p))
-		return false;
-	for (size_t i = 0; i < p->n; i++)
-		if (!p->items[i].what && !(p->grouped >> p->items[i].key & 1))
-			return false;
-	return true;
-}
-
-/* In quotes. */
-static void put_name(struct buf *b, const char *s, const char *end, bool in_one_line)
-{
-	buf_put_u8(b, '"');
-	for (; s < end; s++) {
-		if (*s == '"')
-			buf_put_u8(b, '"');
-		buf_put_u8(b, in_one_line && isspace((unsigned char)*s) ? ' ' : (uint8_t)*s);
-	}
-	buf_put_u8(b, '"');
-}
-
-/* Under the name that SQLite would give it: its text, or that of AS as it is. */
-static void put_item(struct buf *b, const struct item *it)
-{
-	if (!it->what) {
-		buf_put(b, it->begin, (size_t)(it->end - it->begin));
+	if (!counts(s, iv))
+		return;
+	if (iv->kind != INTERVAL_WAITING) {
+		add_kind(s, iv, throttled ? KIND_THROTTLED : iv->kind);
 		return;
 	}
-	buf_printf(b, "%s AS ", it->what);
-	if (it->as.n)
-		put_name(b, it->as.p, it->as.p + it->as.n, false);
-	else
-		put_name(b, it->begin, it->end, true);
+	while (s->waits.n <= iv->row)
+		vec_add(&s->waits);
+	add_ns(&s->waits.v[iv->row], iv->end - iv->start);
 }
 
-bool sums_instead(struct sql *s, const char *text, struct buf *ret)
+void sums_clear(void *arg)
 {
-	struct parse p = {.at = text};
+	struct sums *s = arg;
 
-	if (!understand(&p) || !sqlite3_table_column_metadata(s->db, "temp", "intervals", NULL,
-							      NULL, NULL, NULL, NULL, NULL))
-		return false;
-	buf_clear(ret);
-	buf_printf(ret, "SELECT ");
-	for (size_t i = 0; i < p.n; i++) {
-		buf_printf(ret, "%s", i ? ", " : "");
-		put_item(ret, &p.items[i]);
+	s->rows.n = s->kinds.n = s->waits.n = 0;
+	s->first = UINT64_MAX;
+}
+
+static void push(struct sums *s, size_t thread, unsigned class, const struct sum *sum)
+{
+	if (sum->n)
+		vec_push(&s->rows, (struct sum_row){(uint32_t)thread, (uint8_t) class, *sum});
+}
+
+/* Rows of the tally that turned out to be for one reason are one row here. */
+static void push_waits(struct sums *s, const struct model *m)
+{
+	struct map by = {0};
+
+	for (size_t i = 0; i < s->waits.n; i++) {
+		const struct wait_row *r = &m->tally.waits.v[i];
+		uint8_t reason = r->verdict.reason;
+		uint64_t *slot;
+		bool fresh;
+
+		if (!s->waits.v[i].n)
+			continue;
+		slot = map_put(&by, (uint64_t)r->thread->index << 8 | reason, &fresh);
+		if (fresh) {
+			*slot = s->rows.n;
+			push(s, r->thread->index, reason, &s->waits.v[i]);
+		} else {
+			add(&s->rows.v[*slot].sum, &s->waits.v[i]);
+		}
 	}
-	buf_printf(ret, " FROM " SUMS_TABLE " %s", p.rest);
-	return true;
+	map_done(&by);
 }
 
-/* ---- the table of them ---- */
-
-struct sums_cursor {
-	sqlite3_vtab_cursor base;
-	struct sql *sql;
-	size_t i;
-};
-
-struct sums_vtab {
-	sqlite3_vtab base;
-	struct sql *sql;
-};
-
-static int sums_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
-			sqlite3_vtab **ret, char **err)
+void sums_finish(struct sums *s, const struct model *m)
 {
-	struct sums_vtab *v;
-	int rc;
-
-	((struct sql *)aux)->own = true;
-	rc = sqlite3_declare_vtab(db, "CREATE TABLE x(thread_id INTEGER, tid INTEGER, pid INTEGER, "
-				      "kind TEXT, n INTEGER, ns INTEGER, shortest INTEGER, longest "
-				      "INTEGER)");
-	((struct sql *)aux)->own = false;
-	if (rc)
-		return rc;
-	v = mem_zalloc(sizeof(*v));
-	v->sql = aux;
-	*ret = &v->base;
-	return SQLITE_OK;
+	s->rows.n = 0;
+	for (size_t i = 0; m->facts.has_switches && i < s->kinds.n; i++)
+		push(s, i / SUM_KINDS, classes[i % SUM_KINDS], &s->kinds.v[i]);
+	if (m->facts.has_switches)
+		push_waits(s, m);
+	s->kinds.n = s->waits.n = 0;
 }
 
-static int sums_disconnect(sqlite3_vtab *v)
+void sums_from_lanes(struct sums *s, const struct columns *c, const struct model *m)
 {
-	free(v);
-	return SQLITE_OK;
+	s->rows.n = 0;
+	for (size_t t = 0; m->facts.has_switches && t < c->threads.n; t++) {
+		const struct lane *l = &c->threads.v[t];
+		struct sum by[SLOTS] = {0};
+
+		for (size_t i = 0; i < l->n; i++)
+			add_ns(&by[class_slot(lane_class(l, i))],
+			       lane_end(l, i) - lane_start(l, i));
+		by[SLOT_GONE].n = 0;
+		for (unsigned slot = 0; slot < SLOTS; slot++)
+			push(s, t, slot_class(slot), &by[slot]);
+	}
 }
 
-static int sums_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+void sums_done(struct sums *s)
 {
-	info->estimatedRows = 100;
-	info->estimatedCost = 100;
-	return SQLITE_OK;
-}
-
-static int sums_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
-{
-	struct sums_cursor *c = mem_zalloc(sizeof(*c));
-
-	c->sql = ((struct sums_vtab *)base)->sql;
-	*ret = &c->base;
-	return SQLITE_OK;
-}
-
-static int sums_close(sqlite3_vtab_cursor *c)
-{
-	free(c);
-	return SQLITE_OK;
-}
-
-static void settle(struct sums_cursor *c)
-{
-	while (c->i < c->sql->sums.n && !c->sql->sums.v[c->i].n)
-		c->i++;
-}
-
-static int sums_filter(sqlite3_vtab_cursor *base, int num, const char *plan, int argc,
-		       sqlite3_value **argv)
-{
-	struct sums_cursor *c = (struct sums_cursor *)base;
-	int rc = sql_load(c->sql, WANT_SUMS);
-
-	c->i = 0;
-	settle(c);
-	return rc;
-}
-
-static int sums_next(sqlite3_vtab_cursor *base)
-{
-	struct sums_cursor *c = (struct sums_cursor *)base;
-
-	c->i++;
-	settle(c);
-	return SQLITE_OK;
-}
-
-static int sums_eof(sqlite3_vtab_cursor *base)
-{
-	const struct sums_cursor *c = (const struct sums_cursor *)base;
-
-	return c->i >= c->sql->sums.n;
-}
-
-static int sums_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
-{
-	const struct sums_cursor *c = (const struct sums_cursor *)base;
-	const struct sum *s = &c->sql->sums.v[c->i];
-	const struct thread *th = c->sql->model->timeline.threads.v[c->i / INTERVAL_KINDS];
-	const uint64_t numbers[] = {th->index, th->tid, th->pid,     0,
-				    s->n,      s->ns,	s->shortest, s->longest};
-
-	if (column == KEYS - 1)
-		sqlite3_result_text(ctx, interval_kind_name(c->i % INTERVAL_KINDS), -1,
-				    SQLITE_STATIC);
-	else if (column != 2 || th->pid)
-		sqlite3_result_int64(ctx, (sqlite3_int64)numbers[column]);
-	return SQLITE_OK;
-}
-
-static int sums_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
-{
-	*ret = (sqlite3_int64)((const struct sums_cursor *)base)->i;
-	return SQLITE_OK;
-}
-
-int sums_register(struct sql *s)
-{
-	static const sqlite3_module functions = {
-		.xConnect = sums_connect,
-		.xBestIndex = sums_best_index,
-		.xDisconnect = sums_disconnect,
-		.xDestroy = sums_disconnect,
-		.xOpen = sums_open,
-		.xClose = sums_close,
-		.xFilter = sums_filter,
-		.xNext = sums_next,
-		.xEof = sums_eof,
-		.xColumn = sums_column,
-		.xRowid = sums_rowid,
-	};
-
-	return sqlite3_create_module(s->db, SUMS_TABLE, &functions, s);
+	vec_done(&s->rows);
+	vec_done(&s->kinds);
+	vec_done(&s->waits);
 }

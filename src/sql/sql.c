@@ -8,6 +8,9 @@
 #include "base/err.h"
 #include "base/options.h"
 #include "store/reader.h"
+#include "view/words.h"
+
+enum { WIDTH = 80 };
 
 int sql_open(struct reader *r, const char *path, const struct sql_opts *opts, struct sql **ret)
 {
@@ -156,13 +159,25 @@ int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
 	return 0;
 }
 
+/* Behind a first part of so many columns. */
+static void put_words(FILE *out, const char *words, int at)
+{
+	words_wrap(out, words, (size_t)at, (size_t)at, WIDTH);
+}
+
 static void describe_table(FILE *out, enum table t)
 {
-	fprintf(out, "%s: %s\n", tables_name(t), tables_words(t));
-	for (unsigned i = 0; i < tables_width(t); i++)
-		fprintf(out, "  %-14s %-8s%s%s\n", tables_column(t, i),
-			tables_column_is_text(t, i) ? "TEXT" : "INTEGER",
-			*tables_column_words(t, i) ? " " : "", tables_column_words(t, i));
+	put_words(out, tables_words(t), fprintf(out, "%s: ", tables_name(t)));
+	for (unsigned i = 0; i < tables_width(t); i++) {
+		const char *type = tables_column_is_text(t, i) ? "TEXT" : "INTEGER";
+		const char *words = tables_column_words(t, i);
+
+		if (*words)
+			put_words(out, words,
+				  fprintf(out, "  %-14s %-8s ", tables_column(t, i), type));
+		else
+			fprintf(out, "  %-14s %s\n", tables_column(t, i), type);
+	}
 }
 
 int sql_describe(FILE *out, bool columns, const char *table)
@@ -175,7 +190,7 @@ int sql_describe(FILE *out, bool columns, const char *table)
 		if (columns)
 			describe_table(out, t);
 		else
-			fprintf(out, "%-10s %s\n", tables_name(t), tables_words(t));
+			put_words(out, tables_words(t), fprintf(out, "%-10s ", tables_name(t)));
 		found = true;
 	}
 	return found ? 0 : err_set(-ENOENT, "there is no table %s; .tables lists them", table);

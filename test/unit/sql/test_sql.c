@@ -321,6 +321,24 @@ static void test_refused(void **state)
 	sql_close(s);
 }
 
+/* On a screen of 80 columns. */
+static void test_described(void **state)
+{
+	for (unsigned columns = 0; columns < 2; columns++) {
+		char *p = NULL;
+		size_t n = 0;
+		FILE *out = open_memstream(&p, &n);
+
+		assert_int_equal(sql_describe(out, columns, NULL), 0);
+		fclose(out);
+		assert_non_null(strstr(p, "stalls"));
+		for (char *line = strtok(p, "\n"); line; line = strtok(NULL, "\n"))
+			if (strlen(line) > 80 || line[strlen(line) - 1] == ' ')
+				fail_msg("%s", line);
+		free(p);
+	}
+}
+
 static void stop(void *arg, double done)
 {
 	sql_interrupt(*(struct sql **)arg);
@@ -344,7 +362,7 @@ int main(void)
 		cmocka_unit_test(test_handed_down), cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_sums),	    cmocka_unit_test(test_passes),
 		cmocka_unit_test(test_truth),	    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_described),   cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, setup, remove_path);

@@ -57,7 +57,7 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
 		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_READ:
-		if (sqlite3_stricmp(a, SUMS_TABLE))
+		if (!sums_is_table(a))
 			return SQLITE_OK;
 		sql_why(s, "no such table: %s", a);
 		return SQLITE_DENY;

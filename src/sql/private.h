@@ -73,12 +73,13 @@ void sums_clear(void *arg);
 void sums_finish(struct sums *s, const struct model *m);
 void sums_from_lanes(struct sums *s, const struct columns *c, const struct model *m);
 void sums_done(struct sums *s);
-/* sums_table.c: the columns that rewrite.c writes of. */
-#define SUMS_TABLE "interval_sums"
-#define SUMS_PREFIX "interval_"
+/* sums_table.c: INTERVALS and WAITS have one, by their names with the suffix. */
+#define SUMS_SUFFIX "_sums"
+#define SUMS_PREFIX "sums_" /* of its own columns */
 int sums_register(struct sql *s);
-/* rewrite.c: does a table of sums answer the statement? Its whole text, if so, and its end. */
-bool rewrite(const char *text, struct buf *ret, const char **ret_rest);
+bool sums_is_table(const char *name);
+/* rewrite.c: do sums answer the statement? Then what to ask, its end, and the table it is about. */
+bool rewrite(const char *text, struct buf *ret, const char **ret_rest, enum table *ret_table);
 /* guard.c */
 void guard_install(struct sql *s);
 void sql_why(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Statements that only add up intervals, as statements about their sums:
+ * Statements that only add up intervals or waits, as statements about their sums:
  *
- *   SELECT item, ... FROM intervals [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...]
+ *   SELECT item, ... FROM table [WHERE ...] [GROUP BY ...] [HAVING ...] [ORDER BY ...]
  *   [LIMIT ...] [;]
  *
  * The text is gone through once, token by token, and goes out as it is but for the table's name and
@@ -75,9 +75,8 @@ static const struct {
 	{"by", 0},
 };
 
-/* The columns that sums are by, and those of which an interval has its own. */
+/* The columns that sums are by; of the others, an interval has its own. */
 static const char *const keys[] = {"thread_id", "tid", "pid", "kind", "reason"};
-static const char *const others[] = {"start", "end", "ns", "cpu"};
 enum { KEY_THREAD, KEY_TID, KEY_PID, KEYS = ARRAY_LEN(keys), ITEMS = 32 };
 
 #define SUM(f, column) #f "(" SUMS_PREFIX #column ")"
@@ -103,6 +102,7 @@ struct rewrite {
 	struct token t, before;
 	const char *copied; /* up to here the text has gone out */
 	struct buf *out;
+	enum table table;
 	enum clause clause;
 	unsigned depth;
 	/* The item of the SELECT that it stands in. */
@@ -281,13 +281,21 @@ static bool is_whole_term(const struct rewrite *r)
 	       (t.type == TYPE_WORD && find_name(&t, ends, ARRAY_LEN(ends)) < ARRAY_LEN(ends));
 }
 
+static bool is_column(const struct rewrite *r, const struct token *t)
+{
+	for (unsigned i = 0; i < tables_width(r->table); i++)
+		if (token_is_name(t, tables_column(r->table, i)))
+			return true;
+	return false;
+}
+
 /*
  * SQLite takes it for the item in GROUP BY, HAVING and ORDER BY, but where there is a column of
  * that name: then only as a whole term of ORDER BY.
  */
 static bool take_known_alias(struct rewrite *r, const struct item *it)
 {
-	if (find_name(&r->t, others, ARRAY_LEN(others)) < ARRAY_LEN(others))
+	if (is_column(r, &r->t))
 		return r->clause == ORDER && is_whole_term(r);
 	if (r->clause == GROUP && it->key < KEYS) {
 		r->grouped |= 1u << it->key;
@@ -436,7 +444,7 @@ static bool take_rest(struct rewrite *r)
 	return !r->depth;
 }
 
-bool rewrite(const char *text, struct buf *ret, const char **ret_rest)
+bool rewrite(const char *text, struct buf *ret, const char **ret_rest, enum table *ret_table)
 {
 	struct rewrite r = {.out = ret, .copied = text};
 
@@ -445,9 +453,10 @@ bool rewrite(const char *text, struct buf *ret, const char **ret_rest)
 	if (!take_items(&r))
 		return false;
 	next(&r);
-	if (!token_is_name(&r.t, "intervals"))
+	r.table = token_is_name(&r.t, tables_name(TABLE_WAITS)) ? TABLE_WAITS : TABLE_INTERVALS;
+	if (!token_is_name(&r.t, tables_name(r.table)))
 		return false;
-	buf_printf(ret, " FROM main." SUMS_TABLE);
+	buf_printf(ret, " FROM main.%s" SUMS_SUFFIX, tables_name(r.table));
 	r.copied = token_end(&r.t);
 	next(&r);
 	if (!take_rest(&r))
@@ -456,5 +465,6 @@ bool rewrite(const char *text, struct buf *ret, const char **ret_rest)
 	if (r.grouped >> KEY_THREAD & 1)
 		r.grouped |= 1u << KEY_TID | 1u << KEY_PID;
 	*ret_rest = token_end(&r.t);
+	*ret_table = r.table;
 	return r.sums && !(r.used & ~r.grouped);
 }

@@ -100,16 +100,16 @@ static int failed(struct sql *s, int rc, const char *text)
 	return rc;
 }
 
-/* A table or view of one's own under the name of the capture's goes first. */
-static bool has_own_intervals(struct sql *s)
+/* A table or view of one's own under the name of one of the capture's goes first. */
+static bool has_own(struct sql *s, enum table t)
 {
 	sqlite3_stmt *st;
 	bool has;
 
-	if (sqlite3_prepare_v2(s->db,
-			       "SELECT 1 FROM temp.sqlite_master WHERE lower(name) = 'intervals'",
-			       -1, &st, NULL))
+	if (sqlite3_prepare_v2(s->db, "SELECT 1 FROM temp.sqlite_master WHERE lower(name) = ?", -1,
+			       &st, NULL))
 		return true;
+	(void)sqlite3_bind_text(st, 1, tables_name(t), -1, SQLITE_STATIC);
 	has = sqlite3_step(st) != SQLITE_DONE;
 	sqlite3_finalize(st);
 	return has;
@@ -120,8 +120,9 @@ static sqlite3_stmt *prepare_sums(struct sql *s, const char *text, const char **
 {
 	struct buf instead = {0};
 	sqlite3_stmt *st = NULL;
+	enum table table;
 
-	if (rewrite(text, &instead, ret_rest) && !has_own_intervals(s)) {
+	if (rewrite(text, &instead, ret_rest, &table) && !has_own(s, table)) {
 		s->own = true;
 		(void)sqlite3_prepare_v2(s->db, buf_cstr(&instead), -1, &st, NULL);
 		s->own = false;

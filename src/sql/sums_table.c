@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sums of intervals as a table, for statements that rewrite.c made: nobody else sees it. The
- * keys are the columns of intervals, under their names and of their types.
+ * The sums of intervals, and of those of them that are waits, as tables, for statements that
+ * rewrite.c made: nobody else sees them. The keys are the columns of the tables that they are the
+ * sums of, under their names and of their types.
  */
 #include "sql/private.h"
 
@@ -17,36 +18,49 @@ enum column {
 	COLUMN_LONGEST,
 };
 
+static const char *const names[] = {"intervals" SUMS_SUFFIX, "waits" SUMS_SUFFIX};
+
 struct sums_cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;
+	bool waits;
 	size_t i;
 };
 
 struct sums_vtab {
 	sqlite3_vtab base;
 	struct sql *sql;
+	bool waits;
+};
+
+struct sums_served {
+	struct sql *sql;
+	bool waits;
 };
 
 static int sums_connect(sqlite3 *db, void *aux, int argc, const char *const *argv,
 			sqlite3_vtab **ret, char **err)
 {
-	struct sql *sql = aux;
+	const struct sums_served *m = aux;
+	bool own = m->sql->own;
+	struct buf b = {0};
 	struct sums_vtab *v;
-	bool own;
 	int rc;
 
-	own = sql->own;
-	sql->own = true;
-	rc = sqlite3_declare_vtab(
-		db, "CREATE TABLE x(thread_id INTEGER, tid INTEGER, pid INTEGER, kind TEXT, "
-		    "reason TEXT, " SUMS_PREFIX "n INTEGER, " SUMS_PREFIX "ns INTEGER, " SUMS_PREFIX
-		    "shortest INTEGER, " SUMS_PREFIX "longest INTEGER)");
-	sql->own = own;
+	/* Waits have no kind. */
+	buf_printf(&b,
+		   "CREATE TABLE x(thread_id INTEGER, tid INTEGER, pid INTEGER, %skind TEXT, "
+		   "reason TEXT, %sn INTEGER, %sns INTEGER, %sshortest INTEGER, %slongest INTEGER)",
+		   m->waits ? SUMS_PREFIX : "", SUMS_PREFIX, SUMS_PREFIX, SUMS_PREFIX, SUMS_PREFIX);
+	m->sql->own = true;
+	rc = sqlite3_declare_vtab(db, buf_cstr(&b));
+	m->sql->own = own;
+	buf_done(&b);
 	if (rc)
 		return rc;
 	v = mem_zalloc(sizeof(*v));
-	v->sql = sql;
+	v->sql = m->sql;
+	v->waits = m->waits;
 	*ret = &v->base;
 	return SQLITE_OK;
 }
@@ -70,6 +84,7 @@ static int sums_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 	struct sums_cursor *c = mem_zalloc(sizeof(*c));
 
 	c->sql = ((struct sums_vtab *)base)->sql;
+	c->waits = ((struct sums_vtab *)base)->waits;
 	*ret = &c->base;
 	return SQLITE_OK;
 }
@@ -80,18 +95,32 @@ static int sums_close(sqlite3_vtab_cursor *c)
 	return SQLITE_OK;
 }
 
+static void settle(struct sums_cursor *c)
+{
+	const struct sums *s = &c->sql->sums;
+
+	while (c->waits && c->i < s->rows.n &&
+	       class_kind(s->rows.v[c->i].class) != INTERVAL_WAITING)
+		c->i++;
+}
+
 static int sums_filter(sqlite3_vtab_cursor *base, int num, const char *plan, int argc,
 		       sqlite3_value **argv)
 {
 	struct sums_cursor *c = (struct sums_cursor *)base;
+	int rc = sql_load(c->sql, num ? WANT_REASONS : WANT_SUMS);
 
 	c->i = 0;
-	return sql_load(c->sql, num ? WANT_REASONS : WANT_SUMS);
+	settle(c);
+	return rc;
 }
 
 static int sums_next(sqlite3_vtab_cursor *base)
 {
-	((struct sums_cursor *)base)->i++;
+	struct sums_cursor *c = (struct sums_cursor *)base;
+
+	c->i++;
+	settle(c);
 	return SQLITE_OK;
 }
 
@@ -149,5 +178,18 @@ int sums_register(struct sql *s)
 		.xRowid = sums_rowid,
 	};
 
-	return sqlite3_create_module(s->db, SUMS_TABLE, &functions, s);
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; !rc && i < ARRAY_LEN(names); i++) {
+		struct sums_served *m = mem_alloc(sizeof(*m));
+
+		*m = (struct sums_served){s, i == 1};
+		rc = sqlite3_create_module_v2(s->db, names[i], &functions, m, free);
+	}
+	return rc;
+}
+
+bool sums_is_table(const char *name)
+{
+	return !sqlite3_stricmp(name, names[0]) || !sqlite3_stricmp(name, names[1]);
 }

@@ -226,6 +226,11 @@ static const char *const fast[] = {
 	"select printf('%.1f ms', sum(ns) / 1e6) from intervals group by tid",
 	"select kind, abs(sum(ns)) + .5e1, 1.E3 from intervals group by kind",
 	"select sum(ns) + 9223372036854775807 from intervals",
+	"select count(*), sum(ns) from waits",
+	"select reason, count(*) AS waits, sum(ns) / 1e6 AS total_ms, max(ns) / 1e6 AS longest_ms\n"
+	"FROM waits WHERE reason != 'idle' GROUP BY reason ORDER BY total_ms DESC",
+	"select tid, reason, sum(ns) as stack, min(end - start) from \"Waits\" group by 1, 2 order "
+	"by stack",
 	"select sum(\"end\" - \"start\"), avg(end - start) from intervals group by tid, kind, "
 	"reason",
 };
@@ -237,7 +242,13 @@ static const char *const slow[] = {
 	"select kind, sum(ns * 2) from intervals group by kind",
 	"select kind, sum(start - end) from intervals group by kind",
 	"select i.kind, sum(ns) from intervals i group by i.kind",
-	"select count(*), sum(ns) from waits",
+	"select kind, count(*), sum(ns) from waits group by kind",
+	"select reason, lock_id, sum(ns) from waits group by reason",
+	"select reason, count(lock_id) from waits group by reason",
+	"select reason, count(*) from waits where lock_id is null group by reason",
+	"select reason, sum(ns) as stack from waits group by reason having stack > 5",
+	"select reason, sum(ns) from waits w group by reason",
+	"select sum(ns) from waits, threads",
 	"select kind, sum(ns) from main.intervals group by kind",
 	"select kind, sum(ns) from intervals where ns > 50000 group by kind",
 	"select kind, sum(ns) from intervals where start > 50000 group by kind",
@@ -270,9 +281,9 @@ static const char *const slow[] = {
 	"select count(*) as k from intervals where k > 5",
 	"select kind as k, count(*) from intervals where k = 'lost'",
 	"select sum(ns) as a, count(*) as a from intervals",
-	"select count(*) as interval_ns, kind from intervals group by kind",
-	"select interval_ns, count(*) from intervals",
-	"select sum(interval_ns) from intervals",
+	"select count(*) as sums_ns, kind from intervals group by kind",
+	"select sums_ns, count(*) from intervals",
+	"select sum(sums_ns) from intervals",
 	"select kind, count(*) from intervals group by kind || ''",
 	"select kind || '', count(*) from intervals group by 1",
 	"select kind, count(*) from intervals group by 2",
@@ -308,8 +319,8 @@ static const char *const slow[] = {
 	"with x as (select 1) select kind, count(*) from intervals group by kind",
 	"explain query plan select kind, count(*) from intervals group by kind",
 	"select all count(*) from intervals",
-	"select count(*) from interval_sums",
-	"select kind from main.interval_sums",
+	"select count(*) from intervals_sums",
+	"select kind from main.intervals_sums",
 };
 
 static void test_by_hand(void **state)
@@ -503,6 +514,7 @@ static void put_order(struct buf *b, const struct made *m)
 static void make(struct buf *b)
 {
 	struct made m;
+	char *from;
 
 	choose_group(&m);
 	buf_clear(b);
@@ -524,6 +536,10 @@ static void make(struct buf *b)
 		put_value(b, m.group, 1);
 	}
 	put_order(b, &m);
+	from = strstr(buf_cstr(b), "intervals");
+	/* What asks for no kind may be asked of waits as well. */
+	if (draw(2) && !strstr((char *)b->p, "kind"))
+		memcpy(from, "waits    ", strlen("intervals"));
 }
 
 static void test_made(void **state)

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * A few slots, each for a chunk: wanted by the reader's thread, ready when the other has decoded
- * it. A slot belongs to the other thread while it is wanted, and to the reader's otherwise. The
- * index is the reader's alone: an entry is copied when its chunk is asked for.
+ * The chunks that were asked for, in order, and a ring of batches: parts of their events, in the
+ * same order. The other thread fills a batch and then hands it over; the reader's gives it back
+ * when it asks for the next. All of them together stay in a CPU's cache, and the memory is the same
+ * however large a chunk is. The index is the reader's alone: an entry is copied when its chunk is
+ * asked for.
+ *
+ * When the ring is full, the thread that fills it sleeps until half of it is free, so that it is
+ * not woken for every batch.
  */
 #include "store/ahead.h"
 
@@ -16,19 +21,18 @@
 #include "store/pool.h"
 #include "store/reader_private.h"
 
-/* A chunk being used, one that is ready, one being made: more would only be more memory. */
-enum { SLOTS = 3 };
-/* Of a size that thaw writes; what claims to hold more is taken event by event. */
-enum { EVENTS_MAX = 1 << 17 };
+enum { BATCHES = 8, BATCH_EVENTS = 1024 };
+/* The one whose events are being used, and what comes next. */
+enum { ASKED = 3 };
 
-enum slot_state { SLOT_FREE, SLOT_WANTED, SLOT_READY, SLOT_FAILED };
-
-struct slot {
-	enum slot_state state;
+struct asked {
 	size_t at; /* of the index */
 	struct index_entry entry;
+};
+
+struct slot {
+	struct batch batch;
 	struct event *events;
-	size_t n, room;
 	struct pool strings; /* of these events */
 };
 
@@ -37,8 +41,16 @@ struct ahead {
 	pthread_mutex_t lock;
 	pthread_cond_t wanted, made;
 	bool stop;
-	struct slot slots[SLOTS];
-	struct slot *held; /* by the reader */
+	bool drop;    /* the reader goes elsewhere: what is asked for is not needed */
+	bool busy;    /* the thread has a chunk in hand */
+	bool waiting; /* and no room for its events */
+	struct asked asked[ASKED];
+	unsigned n_asked, n_begun;   /* by the thread: n_begun of n_asked */
+	uint64_t n_made, n_released; /* batches, ever: they lie in slots[n % BATCHES] */
+	struct slot slots[BATCHES];
+	/* The reader's own: of the first chunk asked for. */
+	const struct batch *held;
+	uint64_t n_taken; /* batches */
 	/* The thread's own. */
 	struct source source;
 	struct decoder decoder;
@@ -61,37 +73,65 @@ static void keep_strings(struct slot *s, struct event *ev)
 	}
 }
 
-static bool decode(struct ahead *a, struct slot *s)
+/* A slot to fill; NULL: nobody wants it any more. */
+static struct slot *make_room(struct ahead *a)
 {
-	int rc = source_load(&a->source, &s->entry, &a->raw);
+	struct slot *s = NULL;
 
-	if (!rc)
-		rc = decoder_start(&a->decoder, a->raw.p, a->raw.len, s->entry.ts_min);
-	if (rc || a->decoder.n_events > EVENTS_MAX)
-		return false;
-	if (s->room < a->decoder.n_events) {
-		s->room = (size_t)a->decoder.n_events;
-		s->events = mem_grow(s->events, s->room, sizeof(*s->events));
-	}
-	pool_done(&s->strings);
-	s->n = 0;
-	while (s->n < s->room && (rc = decoder_next(&a->decoder, &s->events[s->n])) > 0) {
-		if (a->has_strings[s->events[s->n].kind])
-			keep_strings(s, &s->events[s->n]);
-		s->n++;
-	}
-	/* With its room full it has had them all, but for kinds from the future. */
-	return !rc || (rc > 0 && !a->decoder.bad && a->decoder.at == a->decoder.n_events);
+	pthread_mutex_lock(&a->lock);
+	a->waiting = a->n_made - a->n_released == BATCHES;
+	while (a->waiting && !a->stop && !a->drop)
+		pthread_cond_wait(&a->wanted, &a->lock);
+	a->waiting = false;
+	if (!a->stop && !a->drop)
+		s = &a->slots[a->n_made % BATCHES];
+	pthread_mutex_unlock(&a->lock);
+	return s;
 }
 
-static struct slot *first_wanted(struct ahead *a)
+static void hand_over(struct ahead *a)
 {
-	struct slot *first = NULL;
+	pthread_mutex_lock(&a->lock);
+	a->n_made++;
+	pthread_cond_signal(&a->made);
+	pthread_mutex_unlock(&a->lock);
+}
 
-	for (int i = 0; i < SLOTS; i++)
-		if (a->slots[i].state == SLOT_WANTED && (!first || a->slots[i].at < first->at))
-			first = &a->slots[i];
-	return first;
+/* Up to the end, or to what is wrong with it. */
+static void fill(struct ahead *a, struct slot *s)
+{
+	size_t n = 0;
+	int rc = 1;
+
+	if (!s->events)
+		s->events = mem_alloc(BATCH_EVENTS * sizeof(*s->events));
+	pool_done(&s->strings);
+	while (n < BATCH_EVENTS && (rc = decoder_next(&a->decoder, &s->events[n])) > 0) {
+		if (a->has_strings[s->events[n].kind])
+			keep_strings(s, &s->events[n]);
+		n++;
+	}
+	s->batch = (struct batch){s->events, n, .end = rc <= 0, .failed = rc < 0};
+}
+
+static void decode(struct ahead *a, const struct index_entry *e)
+{
+	int rc = source_load(&a->source, e, &a->raw);
+	struct slot *s;
+
+	if (!rc)
+		rc = decoder_start(&a->decoder, a->raw.p, a->raw.len, e->ts_min);
+	do {
+		s = make_room(a);
+		if (!s)
+			return;
+		if (rc)
+			s->batch = (struct batch){.end = true, .failed = true};
+		else
+			fill(a, s);
+		rc = s->batch.end;
+		hand_over(a);
+	} while (!rc);
 }
 
 static void *work(void *arg)
@@ -100,90 +140,84 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		struct slot *s = first_wanted(a);
-		bool good;
+		struct index_entry entry;
 
-		if (!s) {
+		if (a->n_begun == a->n_asked) {
 			pthread_cond_wait(&a->wanted, &a->lock);
 			continue;
 		}
+		entry = a->asked[a->n_begun++].entry;
+		a->busy = true;
 		pthread_mutex_unlock(&a->lock);
-		good = decode(a, s);
+		decode(a, &entry);
 		pthread_mutex_lock(&a->lock);
-		s->state = good ? SLOT_READY : SLOT_FAILED;
+		a->busy = false;
 		pthread_cond_signal(&a->made);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return NULL;
 }
 
-static struct slot *slot_of(struct ahead *a, size_t at)
+/* Gives back what the reader has used up, and with its last batch the chunk. */
+static void release(struct ahead *a)
 {
-	for (int i = 0; i < SLOTS; i++)
-		if (a->slots[i].state != SLOT_FREE && a->slots[i].at == at)
-			return &a->slots[i];
-	return NULL;
-}
-
-static bool among(const size_t *list, size_t n, size_t at)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == at)
-			return true;
-	return false;
-}
-
-/* One in which there is nothing that is in use or on the list. */
-static struct slot *slot_for(struct ahead *a, const size_t *list, size_t n)
-{
-	for (int i = 0; i < SLOTS; i++) {
-		struct slot *s = &a->slots[i];
-
-		if (s->state == SLOT_FREE ||
-		    (s != a->held && s->state != SLOT_WANTED && !among(list, n, s->at)))
-			return s;
+	if (!a->held)
+		return;
+	if (a->held->end) {
+		a->n_taken = 0;
+		a->n_asked--;
+		a->n_begun--;
+		memmove(a->asked, a->asked + 1, a->n_asked * sizeof(a->asked[0]));
 	}
-	return NULL;
-}
-
-/* Asks for the chunks of events from there on, as far as there are slots. */
-static void want(struct ahead *a, const struct reader *r, size_t from)
-{
-	size_t list[SLOTS - 1], n = 0;
-
-	for (size_t i = from; i < r->index.list.n && n < ARRAY_LEN(list); i++)
-		if (r->index.list.v[i].state == INDEX_CHUNK &&
-		    r->index.list.v[i].type == CHUNK_EVENTS)
-			list[n++] = i;
-	for (size_t i = 0; i < n; i++) {
-		struct slot *s = slot_of(a, list[i]) ? NULL : slot_for(a, list, n);
-
-		if (!s)
-			continue;
-		s->at = list[i];
-		s->entry = r->index.list.v[list[i]];
-		s->state = SLOT_WANTED;
+	a->held = NULL;
+	a->n_released++;
+	if (a->waiting && a->n_made - a->n_released <= BATCHES / 2) {
+		a->waiting = false;
 		pthread_cond_signal(&a->wanted);
 	}
 }
 
-static const struct event *take(struct ahead *a, struct reader *r, size_t at, size_t *ret_n)
+/* Not what was asked for: nothing of it is needed. */
+static void forget(struct ahead *a)
 {
-	struct slot *s;
-
-	pthread_mutex_lock(&a->lock);
-	a->held = NULL;
-	want(a, r, at);
-	s = slot_of(a, at);
-	while (s && s->state == SLOT_WANTED)
+	a->drop = true;
+	a->n_asked = a->n_begun = 0;
+	pthread_cond_signal(&a->wanted);
+	while (a->busy)
 		pthread_cond_wait(&a->made, &a->lock);
-	a->held = s;
-	want(a, r, at + 1);
+	a->drop = false;
+	a->n_released = a->n_made;
+	a->n_taken = 0;
+}
+
+/* Asks for the chunks of events from there on, behind those asked for already. */
+static void ask(struct ahead *a, const struct reader *r, size_t from)
+{
+	if (a->n_asked)
+		from = a->asked[a->n_asked - 1].at + 1;
+	for (size_t i = from; i < r->index.list.n && a->n_asked < ASKED; i++) {
+		const struct index_entry *e = &r->index.list.v[i];
+
+		if (e->state != INDEX_CHUNK || e->type != CHUNK_EVENTS)
+			continue;
+		a->asked[a->n_asked++] = (struct asked){i, *e};
+		pthread_cond_signal(&a->wanted);
+	}
+}
+
+static const struct batch *take(struct ahead *a, const struct reader *r, size_t at, bool first)
+{
+	pthread_mutex_lock(&a->lock);
+	release(a);
+	if (first && a->n_asked && (a->n_taken || a->asked[0].at != at))
+		forget(a);
+	ask(a, r, at);
+	while (a->n_made == a->n_released)
+		pthread_cond_wait(&a->made, &a->lock);
+	a->held = &a->slots[a->n_released % BATCHES].batch;
+	a->n_taken++;
 	pthread_mutex_unlock(&a->lock);
-	if (!s || s->state != SLOT_READY)
-		return NULL;
-	*ret_n = s->n;
-	return s->events;
+	return a->held;
 }
 
 static void ahead_free(struct ahead *a)
@@ -193,7 +227,7 @@ static void ahead_free(struct ahead *a)
 	pthread_cond_signal(&a->wanted);
 	pthread_mutex_unlock(&a->lock);
 	pthread_join(a->thread, NULL);
-	for (int i = 0; i < SLOTS; i++) {
+	for (int i = 0; i < BATCHES; i++) {
 		free(a->slots[i].events);
 		pool_done(&a->slots[i].strings);
 	}

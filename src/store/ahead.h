@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The next chunks of events, loaded and decoded by a thread of its own while this one makes sense
- * of those before. Only what is whole comes this way: a chunk that is not is left to the reader
- * itself, which says what is wrong with it.
+ * of those before. Where a chunk is not whole, the reader itself goes on with it from there, and
+ * says what is wrong.
  */
 #ifndef THAW_STORE_AHEAD_H
 #define THAW_STORE_AHEAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wire/event.h"
@@ -14,12 +15,17 @@
 struct ahead;
 struct reader;
 
+/* Some events of a chunk. */
+struct batch {
+	const struct event *events;
+	size_t n;
+	bool end;    /* no more of this chunk, */
+	bool failed; /* but not because there are none */
+};
+
 struct ahead_ops {
-	/*
-	 * The events of the chunk at that place of the index, valid until the next call; NULL if
-	 * this thread has to do it itself.
-	 */
-	const struct event *(*take)(struct ahead *a, struct reader *r, size_t at, size_t *ret_n);
+	/* The first or next batch of the chunk at that place of the index, until the next call. */
+	const struct batch *(*take)(struct ahead *a, const struct reader *r, size_t at, bool first);
 	void (*free)(struct ahead *a);
 };
 

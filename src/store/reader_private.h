@@ -35,8 +35,8 @@ struct reader {
 	/* Decoded by another thread: see ahead.h. */
 	struct ahead *ahead;
 	const struct ahead_ops *ahead_ops;
-	const struct event *ready; /* the chunk's events; NULL: the decoder has them */
-	size_t n_ready;
+	const struct batch *batch; /* of the chunk's events; NULL: the decoder has them */
+	size_t at_batch;
 };
 
 /* The chunk's payload cannot be read: it is counted and said, once. Uses the message set. */

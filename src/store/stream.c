@@ -55,16 +55,13 @@ static bool lost_for(const struct reader *r, size_t i, struct event *ev)
 	return true;
 }
 
-static int start_chunk(struct reader *r, struct index_entry *e)
+static int decode_here(struct reader *r, struct index_entry *e)
 {
 	int rc;
 
-	r->ready = r->ahead ? r->ahead_ops->take(r->ahead, r, r->at - 1, &r->n_ready) : NULL;
-	if (r->ready) {
-		r->active = true;
-		r->taken = 0;
-		return 0;
-	}
+	r->batch = NULL;
+	r->active = false;
+	r->ts = e->ts_min;
 	rc = source_load(&r->source, e, &r->raw);
 	if (rc == -EBADMSG) {
 		reader_note_bad(r, e);
@@ -73,12 +70,29 @@ static int start_chunk(struct reader *r, struct index_entry *e)
 	if (rc)
 		return rc;
 	r->active = true;
-	r->taken = 0;
-	r->ts = e->ts_min;
 	/* On failure the decoder is empty and bad: the same path as damage further inside. */
 	if (decoder_start(&r->decoder, r->raw.p, r->raw.len, e->ts_min))
 		r->decoder.bad = true;
 	return 0;
+}
+
+static int start_chunk(struct reader *r, struct index_entry *e)
+{
+	r->taken = 0;
+	if (!r->ahead)
+		return decode_here(r, e);
+	r->batch = r->ahead_ops->take(r->ahead, r, r->at - 1, true);
+	r->at_batch = 0;
+	r->active = true;
+	return r->batch->failed && !r->batch->n ? decode_here(r, e) : 0;
+}
+
+static int rest_is_lost(struct reader *r, const struct index_entry *e, const struct event **ret_ev)
+{
+	lost(&r->event, LOSS_DAMAGED, e->items > r->taken ? e->items - r->taken : 0, r->ts,
+	     e->ts_max);
+	*ret_ev = &r->event;
+	return 1;
 }
 
 static int end_of_chunk(struct reader *r, int rc, const struct event **ret_ev)
@@ -89,20 +103,58 @@ static int end_of_chunk(struct reader *r, int rc, const struct event **ret_ev)
 	if (!rc)
 		return 0;
 	reader_note_malformed(r, e);
-	lost(&r->event, LOSS_DAMAGED, e->items > r->taken ? e->items - r->taken : 0, r->ts,
-	     e->ts_max);
-	*ret_ev = &r->event;
-	return 1;
+	return rest_is_lost(r, e, ret_ev);
 }
 
-static inline int next_of_chunk(struct reader *r, const struct event **ret_ev)
+/*
+ * The thread that reads ahead could not go on with the chunk: again to where it came, and further.
+ * A chunk that was whole then and is not any more has changed under us.
+ */
+static int go_on_here(struct reader *r, const struct event **ret_ev)
+{
+	struct index_entry *e = &r->index.list.v[r->at - 1];
+	int rc = decode_here(r, e);
+
+	if (rc) {
+		r->at = r->index.list.n;
+		return rc;
+	}
+	if (!r->active)
+		return rest_is_lost(r, e, ret_ev);
+	for (uint64_t i = 0; i < r->taken; i++) {
+		if (decoder_next(&r->decoder, &r->event) <= 0)
+			break;
+		r->ts = r->event.ts;
+	}
+	return 0;
+}
+
+/* The batch is used up. 0: on with the next one or with the decoder, if the chunk is active. */
+static int next_batch(struct reader *r, const struct event **ret_ev)
+{
+	if (r->batch->failed)
+		return go_on_here(r, ret_ev);
+	r->active = !r->batch->end;
+	if (!r->active)
+		return 0;
+	r->batch = r->ahead_ops->take(r->ahead, r, r->at - 1, false);
+	r->at_batch = 0;
+	return 0;
+}
+
+static int next_of_chunk(struct reader *r, const struct event **ret_ev)
 {
 	int rc;
 
-	if (r->ready) {
-		*ret_ev = &r->ready[r->taken];
-		r->active = r->taken++ < r->n_ready;
-		return r->active;
+	while (r->batch) {
+		if (r->at_batch < r->batch->n) {
+			*ret_ev = &r->batch->events[r->at_batch++];
+			r->taken++;
+			return 1;
+		}
+		rc = next_batch(r, ret_ev);
+		if (rc || !r->active)
+			return rc;
 	}
 	rc = decoder_next(&r->decoder, &r->event);
 	if (rc <= 0)

@@ -20,6 +20,7 @@ void chain_done(struct chain *c)
 {
 	vec_done(&c->seen);
 	vec_done(&c->notes);
+	vec_done(&c->order);
 	vec_done(&c->samples);
 	vec_done(&c->before);
 	vec_done(&c->charges);

@@ -108,6 +108,7 @@ struct chain {
 	VEC(struct note) notes;
 	VEC(struct note_sample) samples;
 	size_t notes_max;
+	VEC(uint32_t) order;	 /* of notes, while they are charged */
 	VEC(struct seen) before; /* by lock: the last that was seen in notes thrown away */
 	VEC(struct charge) charges;
 	VEC(struct charge_victim) victims;

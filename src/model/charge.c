@@ -14,12 +14,16 @@
 #include "model/chain.h"
 #include "model/model.h"
 
-/* Notes by thread, and what was seen by lock, in the order of time. */
+/*
+ * Notes by thread, and what was seen by lock, in the order of time. Of the notes, which are by far
+ * the most, only the order: they stay where they are.
+ */
 struct index {
 	size_t *notes_of;   /* thread -> first of its notes; one more than there are threads */
 	size_t *samples_of; /* the same */
 	size_t *seen_of;    /* lock -> first */
-	struct note *notes;
+	const struct note *notes;
+	const uint32_t *order; /* of notes */
 	struct note_sample *samples;
 	struct seen *seen;
 };
@@ -229,15 +233,17 @@ static void walk_holder(struct walk *w, uint32_t lock, uint32_t holder, uint64_t
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (ix->notes[mid].end <= from)
+		if (ix->notes[ix->order[mid]].end <= from)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (; from < to && lo < end && ix->notes[lo].start < to; lo++) {
-		const struct note *n = &ix->notes[lo];
+	for (; from < to && lo < end; lo++) {
+		const struct note *n = &ix->notes[ix->order[lo]];
 		uint64_t until = n->end < to ? n->end : to;
 
+		if (n->start >= to)
+			break;
 		if (n->start > from) {
 			one_doing(w, lock, holder, NULL, from, n->start);
 			from = n->start;
@@ -355,19 +361,17 @@ static void charge_wait(struct walk *w, const struct note *n, uint32_t lock)
 }
 
 /* Stable, so that the order of time stays: the n items with this key each to its own range. */
-#define SPREAD(items, n_, type, key, keys, out_of, out)                                            \
+#define SPREAD(items, n_, key, keys, out_of, to, what)                                             \
 	do {                                                                                       \
 		size_t *of_ = mem_zalloc(((keys) + 2) * sizeof(*of_));                             \
-		type *to_ = mem_alloc(((n_) + 1) * sizeof(*to_));                                  \
                                                                                                    \
 		for (size_t i_ = 0; i_ < (n_); i_++)                                               \
 			of_[(items)[i_].key + 2]++;                                                \
 		for (size_t i_ = 1; i_ < (keys) + 2; i_++)                                         \
 			of_[i_] += of_[i_ - 1];                                                    \
 		for (size_t i_ = 0; i_ < (n_); i_++)                                               \
-			to_[of_[(items)[i_].key + 1]++] = (items)[i_];                             \
+			(to)[of_[(items)[i_].key + 1]++] = (what);                                 \
 		(out_of) = of_;                                                                    \
-		(out) = to_;                                                                       \
 	} while (0)
 
 static void index_notes(struct model *m, struct index *ix)
@@ -377,10 +381,15 @@ static void index_notes(struct model *m, struct index *ix)
 
 	for (size_t i = 0; i < c->seen.n; i++)
 		c->seen.v[i].lock = locks_index(&m->locks, c->seen.v[i].lock + 1);
-	SPREAD(c->notes.v, c->notes.n, struct note, thread, threads, ix->notes_of, ix->notes);
-	SPREAD(c->samples.v, c->samples.n, struct note_sample, thread, threads, ix->samples_of,
-	       ix->samples);
-	SPREAD(c->seen.v, c->seen.n, struct seen, lock, locks, ix->seen_of, ix->seen);
+	ix->samples = mem_alloc((c->samples.n + 1) * sizeof(*ix->samples));
+	ix->seen = mem_alloc((c->seen.n + 1) * sizeof(*ix->seen));
+	vec_reserve(&c->order, c->notes.n);
+	SPREAD(c->notes.v, c->notes.n, thread, threads, ix->notes_of, c->order.v, (uint32_t)i_);
+	SPREAD(c->samples.v, c->samples.n, thread, threads, ix->samples_of, ix->samples,
+	       c->samples.v[i_]);
+	SPREAD(c->seen.v, c->seen.n, lock, locks, ix->seen_of, ix->seen, c->seen.v[i_]);
+	ix->notes = c->notes.v;
+	ix->order = c->order.v;
 }
 
 static void remember(struct model *m, const struct index *ix)
@@ -415,7 +424,6 @@ void charge_notes(struct model *m)
 	free(ix.notes_of);
 	free(ix.samples_of);
 	free(ix.seen_of);
-	free(ix.notes);
 	free(ix.samples);
 	free(ix.seen);
 }

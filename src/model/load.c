@@ -134,6 +134,8 @@ struct loading {
 	struct model *m;
 	bool scanning; /* this pass only looks for what is lost */
 	bool scanned;
+	const struct event *ready; /* read, but not yet taken */
+	size_t n_ready;
 	uint64_t events; /* of this pass, */
 	uint64_t of;	 /* of about so many */
 };
@@ -143,6 +145,7 @@ static void begin_pass(struct loading *l, bool scanning)
 	l->scanning = scanning;
 	l->scanned |= scanning;
 	l->events = 0;
+	l->n_ready = 0;
 	reader_rewind(l->r);
 }
 
@@ -188,27 +191,40 @@ static void start_over(struct loading *l)
 	begin_pass(l, true);
 }
 
-static void take_event(struct loading *l, const struct event *ev)
+/* Of those that are ready, up to n; false if they have to be read anew. */
+static bool take_events(struct loading *l, uint64_t n)
 {
-	if (l->opts.event_sink)
-		l->opts.event_sink(l->opts.sink_arg, ev);
-	model_event(l->m, ev);
+	const struct event *ev = l->ready, *end = ev + (n < l->n_ready ? (size_t)n : l->n_ready);
+
+	l->events += (uint64_t)(end - ev);
+	l->n_ready -= (size_t)(end - ev);
+	l->ready = end;
+	for (; ev < end; ev++) {
+		if (l->scanning) {
+			scan_event(l->m, ev);
+			continue;
+		}
+		if (ev->kind == EV_LOST && !l->scanned && too_soon(l->m, ev)) {
+			start_over(l);
+			return false;
+		}
+		if (l->opts.event_sink)
+			l->opts.event_sink(l->opts.sink_arg, ev);
+		model_event(l->m, ev);
+	}
+	return true;
 }
 
 int loading_step(struct loading *l, uint64_t events)
 {
-	const struct event *ev;
+	uint64_t end = l->events + events;
 	int rc = 1;
 
-	for (uint64_t i = 0; i < events && rc > 0; i++) {
-		rc = reader_next_ref(l->r, &ev);
-		if (rc > 0 && l->scanning)
-			scan_event(l->m, ev);
-		else if (rc > 0 && !l->scanned && too_soon(l->m, ev))
-			start_over(l);
-		else if (rc > 0)
-			take_event(l, ev);
-		l->events++;
+	while (rc > 0 && l->events < end) {
+		if (!l->n_ready)
+			rc = reader_next_many(l->r, &l->ready, &l->n_ready);
+		if (rc > 0 && !take_events(l, end - l->events))
+			break;
 	}
 	if (!rc && l->scanning) {
 		begin_pass(l, false);

@@ -142,7 +142,7 @@ static void dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
 	}
 }
 
-void timeline_event(struct timeline *t, const struct event *ev)
+static void unsteady_event(struct timeline *t, const struct event *ev)
 {
 	uint64_t ts = ev->ts;
 
@@ -161,6 +161,17 @@ void timeline_event(struct timeline *t, const struct event *ev)
 	if (t->next_edge < t->spans.edges.n)
 		pass_edges(t, ts);
 	dispatch(t, ev, ts);
+	t->steady = t->begun && !t->end && t->next_edge == t->spans.edges.n && t->now >= t->begin;
+}
+
+void timeline_event(struct timeline *t, const struct event *ev)
+{
+	if (__builtin_expect(!t->steady || ev->ts < t->now || ev->kind == EV_MARK, 0)) {
+		unsteady_event(t, ev);
+		return;
+	}
+	t->now = ev->ts;
+	dispatch(t, ev, ev->ts);
 }
 
 void timeline_finish(struct timeline *t)

@@ -47,6 +47,7 @@ struct timeline {
 	uint64_t window_from, window_to; /* since begin; set by the caller; to 0: no end */
 	uint64_t from, to;   /* the same, absolute: only what lies in it is handed out */
 	bool begun;	     /* begin is known for good */
+	bool steady;	     /* no edge, begin or end is near: of an event only its time matters */
 	uint64_t every_edge; /* the same, on all CPUs at once */
 	uint64_t last_edge;  /* the last moment at which a loss began or ended */
 	uint64_t late;	     /* events whose time lay behind one already seen */

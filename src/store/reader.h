@@ -51,6 +51,8 @@ bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n);
 int reader_next(struct reader *r, struct event *ret_ev);
 /* The same without a copy: it is valid until the next call. */
 int reader_next_ref(struct reader *r, const struct event **ret_ev);
+/* As many as are there already, at least one: 1 and an array that is valid until the next call. */
+int reader_next_many(struct reader *r, const struct event **ret_evs, size_t *ret_n);
 /*
  * From here on another thread decodes ahead of this one: less time, somewhat more work. Not for a
  * capture that grows. Where there can be no thread, nothing changes.

@@ -189,6 +189,23 @@ int reader_next_ref(struct reader *r, const struct event **ret_ev)
 	}
 }
 
+int reader_next_many(struct reader *r, const struct event **ret_evs, size_t *ret_n)
+{
+	int rc = reader_next_ref(r, ret_evs);
+
+	if (rc <= 0)
+		return rc;
+	*ret_n = 1;
+	if (r->active && r->batch) {
+		size_t more = r->batch->n - r->at_batch;
+
+		*ret_n += more;
+		r->taken += more;
+		r->at_batch += more;
+	}
+	return 1;
+}
+
 int reader_next(struct reader *r, struct event *ret_ev)
 {
 	const struct event *ev;

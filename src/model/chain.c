@@ -10,6 +10,7 @@
 
 #define PIECES_MAX (1u << 20)
 #define PIECE_MIN_NS 1000000u
+#define NOTES_MANY (1u << 14)
 
 void chain_init(struct chain *c)
 {
@@ -139,20 +140,50 @@ static void note_long(struct chain *c, const struct interval *iv, uint32_t row)
 	chain_piece(c, &p);
 }
 
+/* A recording with so many will have more: all that are ever kept, in large pages. */
+static void more_notes(struct chain *c)
+{
+	struct note *all;
+
+	if (c->notes.n < NOTES_MANY || c->notes.n >= c->notes_max) {
+		vec_reserve(&c->notes, c->notes.n + 1);
+		return;
+	}
+	c->notes.room = c->notes_max + NOTES_MANY;
+	all = mem_slab(c->notes.room * sizeof(*all));
+	memcpy(all, c->notes.v, c->notes.n * sizeof(*all));
+	free(c->notes.v);
+	c->notes.v = all;
+}
+
+static inline void note_span(struct chain *c, const struct thread *th, enum interval_kind kind,
+			     uint64_t from, uint64_t end, uint32_t row)
+{
+	uint64_t start = later(from, th->charged);
+
+	if (start >= end)
+		return;
+	if (__builtin_expect(c->notes.n == c->notes.room, 0))
+		more_notes(c);
+	c->notes.v[c->notes.n++] = (struct note){.start = start,
+						 .end = end,
+						 .thread = th->index,
+						 .row = row,
+						 .kind = (uint8_t)kind,
+						 .more = start > from};
+}
+
 static void note(struct chain *c, const struct interval *iv, uint32_t row)
 {
-	const struct thread *th = iv->thread;
-	uint64_t start = iv->start > th->charged ? iv->start : th->charged;
-
 	if (iv->kind == INTERVAL_RUNNABLE)
 		row = iv->state & STATE_THROTTLED ? 1 : 0;
-	if (start < iv->end)
-		vec_push(&c->notes, (struct note){.start = start,
-						  .end = iv->end,
-						  .thread = th->index,
-						  .row = row,
-						  .kind = (uint8_t)iv->kind,
-						  .more = start > iv->start});
+	note_span(c, iv->thread, iv->kind, iv->start, iv->end, row);
+}
+
+void chain_did(struct chain *c, const struct thread *th, enum interval_kind kind, uint64_t start,
+	       uint64_t end)
+{
+	note_span(c, th, kind, start, end, 0);
 }
 
 void chain_interval(struct model *m, const struct interval *iv, uint32_t row)

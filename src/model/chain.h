@@ -135,6 +135,9 @@ void chain_release_stack(struct chain *c, uint32_t lock, const struct thread *th
 			 uint32_t ustack);
 /* Intervals of watched threads, and long waits of all. */
 void chain_interval(struct model *m, const struct interval *iv, uint32_t row);
+/* The same for what is no wait, of a thread that is watched and was not throttled. */
+void chain_did(struct chain *c, const struct thread *th, enum interval_kind kind, uint64_t start,
+	       uint64_t end);
 void chain_piece(struct chain *c, const struct piece *p);
 void chain_sample(struct model *m, const struct thread *th, uint64_t ts, uint32_t row);
 /* Charges what is noted. In between, with what is open then; at the end nothing is. */

@@ -22,7 +22,11 @@ static void hand_out(struct timeline *t, const struct interval *iv, struct threa
 	th->total[iv->kind] += ns;
 	if (iv->kind == INTERVAL_RUNNABLE && (iv->state & STATE_THROTTLED))
 		th->waits[REASON_THROTTLED] += ns;
-	if (t->sink && (iv->kind == INTERVAL_WAITING || !t->waits_only || th->watched))
+	if (iv->kind == INTERVAL_WAITING || !t->did)
+		t->sink(t->sink_arg, iv);
+	else if (th->watched && !iv->state)
+		t->did(t->sink_arg, th, iv->kind, iv->start, iv->end);
+	else if (th->watched)
 		t->sink(t->sink_arg, iv);
 }
 
@@ -123,16 +127,19 @@ static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, b
 {
 	struct life *l = th->life;
 
-	if (t->waits_only && !th->watched && !l->state && uncut(t, l->since, end))
+	if (t->did && !l->state && uncut(t, l->since, end)) {
 		th->total[l->phase] += end - l->since;
-	else
-		emit(t, &(struct interval){.start = l->since,
-					   .end = end,
-					   .thread = th,
-					   .kind = l->phase,
-					   .cpu = l->phase == INTERVAL_RUNNING ? l->cpu : 0,
-					   .state = l->state,
-					   .open = open});
+		if (th->watched)
+			t->did(t->sink_arg, th, l->phase, l->since, end);
+		return;
+	}
+	emit(t, &(struct interval){.start = l->since,
+				   .end = end,
+				   .thread = th,
+				   .kind = l->phase,
+				   .cpu = l->phase == INTERVAL_RUNNING ? l->cpu : 0,
+				   .state = l->state,
+				   .open = open});
 }
 
 /* Closes the open interval; the caller opens the next one. Returns the moment, never before it. */

@@ -54,6 +54,14 @@ static void on_interval(void *arg, const struct interval *iv)
 	}
 }
 
+static void on_did(void *arg, const struct thread *th, enum interval_kind kind, uint64_t start,
+		   uint64_t end)
+{
+	struct model *m = arg;
+
+	chain_did(&m->chain, th, kind, start, end);
+}
+
 static void on_outside(void *arg, const struct interval *iv, uint64_t inside)
 {
 	struct model *m = arg;
@@ -101,7 +109,7 @@ struct model *model_new(const struct model_opts *opts)
 	timeline_init(&m->timeline, on_interval, m);
 	m->timeline.brief = opts && (opts->times_only || opts->reasons_only) ? NULL : on_brief;
 	m->timeline.outside = opts && opts->times_only ? NULL : on_outside;
-	m->timeline.waits_only = !opts || !opts->sink;
+	m->timeline.did = opts && opts->sink ? NULL : on_did;
 	names_init(&m->names, opts ? opts->frames : NULL);
 	facts_init(&m->facts);
 	chain_init(&m->chain);

@@ -34,6 +34,10 @@ typedef void (*brief_fn)(void *arg, const struct thread *th, uint32_t lock, uint
 /* A wait that lies outside of the window but for so many nanoseconds. */
 typedef void (*outside_fn)(void *arg, const struct interval *iv, uint64_t inside);
 
+/* What a watched thread did, other than waiting. */
+typedef void (*did_fn)(void *arg, const struct thread *th, enum interval_kind kind, uint64_t start,
+		       uint64_t end);
+
 struct timeline {
 	/* tid -> index + 1 into threads, of the latest that had it */
 	VEC(uint32_t) low_tids;
@@ -56,7 +60,9 @@ struct timeline {
 	void *sink_arg;
 	outside_fn outside; /* NULL: nobody asks */
 	brief_fn brief;	    /* NULL: nobody asks */
-	bool waits_only;    /* the sink looks at no others: they are only added up */
+	/* Not NULL: the sink sees waits and throttled threads only, others are added up, and those
+	   of watched threads go here. */
+	did_fn did;
 	/* Not 0: there are no switches, and a sample stands for so much time on a CPU. */
 	uint64_t sample_ns;
 };

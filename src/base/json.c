@@ -38,23 +38,48 @@ static void flush(struct json *j)
 	buf_clear(&j->kept);
 }
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+#define EIGHT(byte) (0x0101010101010101ull * (byte))
+
+/* The high bit of some byte is set if one of the eight is 0. */
+static uint64_t any_zero(uint64_t v)
+{
+	return (v - EIGHT(1)) & ~v;
+}
+
+static bool all_plain(const unsigned char *s)
+{
+	uint64_t v, odd;
+
+	memcpy(&v, s, sizeof(v));
+	odd = v | ((v - EIGHT(0x20)) & ~v) | any_zero(v ^ EIGHT(0x7f)) | any_zero(v ^ EIGHT('"')) |
+	      any_zero(v ^ EIGHT('\\'));
+	return !(odd & EIGHT(0x80));
+}
+
 /* How many bytes can be written as they are; nearly always all of them. */
-static size_t plain_len(const unsigned char *s)
+static size_t plain_len(const unsigned char *s, size_t len)
 {
 	size_t n = 0;
 
-	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+	while (n + 8 <= len && all_plain(s + n))
+		n += 8;
+	while (n < len && is_plain(s[n]))
 		n++;
 	return n;
 }
 
 static void quoted(struct buf *out, const char *val)
 {
-	const unsigned char *s = (const unsigned char *)val;
+	const unsigned char *s = (const unsigned char *)val, *end = s + strlen(val);
 
 	buf_put_u8(out, '"');
-	while (*s) {
-		size_t plain = plain_len(s);
+	while (s < end) {
+		size_t plain = plain_len(s, (size_t)(end - s));
 		size_t n;
 
 		if (plain) {
@@ -86,8 +111,9 @@ static void newline(struct json *j)
 	if (j->tight)
 		return;
 	buf_put_u8(out, '\n');
-	for (int i = 0; i < j->depth; i++)
-		buf_put_u8(out, ' ');
+	buf_reserve(out, (size_t)j->depth);
+	memset(out->p + out->len, ' ', (size_t)j->depth);
+	out->len += (size_t)j->depth;
 }
 
 static void lead(struct json *j, const char *key)

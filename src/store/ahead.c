@@ -55,7 +55,6 @@ struct ahead {
 	struct source source;
 	struct decoder decoder;
 	struct buf raw;
-	bool has_strings[EV_KINDS];
 };
 
 /* Strings are the decoder's until its next event. */
@@ -100,16 +99,17 @@ static void hand_over(struct ahead *a)
 /* Up to the end, or to what is wrong with it. */
 static void fill(struct ahead *a, struct slot *s)
 {
-	size_t n = 0;
+	size_t n = 0, more;
 	int rc = 1;
 
 	if (!s->events)
 		s->events = mem_alloc(BATCH_EVENTS * sizeof(*s->events));
 	pool_done(&s->strings);
-	while (n < BATCH_EVENTS && (rc = decoder_next(&a->decoder, &s->events[n])) > 0) {
-		if (a->has_strings[s->events[n].kind])
-			keep_strings(s, &s->events[n]);
-		n++;
+	while (n < BATCH_EVENTS && rc > 0) {
+		rc = decoder_next_many(&a->decoder, &s->events[n], BATCH_EVENTS - n, &more);
+		n += more;
+		if (a->decoder.text.len && more)
+			keep_strings(s, &s->events[n - 1]);
 	}
 	s->batch = (struct batch){s->events, n, .end = rc <= 0, .failed = rc < 0};
 }
@@ -267,8 +267,6 @@ void reader_read_ahead(struct reader *r)
 	a->source.stored = (struct buf){0};
 	a->source.expander = expander_new();
 	decoder_init(&a->decoder);
-	for (unsigned i = 0; i < COLUMNS; i++)
-		a->has_strings[columns[i].kind] |= columns[i].codec == CODEC_STRING;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->wanted, NULL);
 	pthread_cond_init(&a->made, NULL);

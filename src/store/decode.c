@@ -303,7 +303,7 @@ take_field(struct decoder *d, unsigned column, unsigned codec, unsigned size, vo
 		x->first = v;
 }
 
-static bool take_event(struct decoder *d, struct event *ev)
+static inline __attribute__((always_inline)) bool take_event(struct decoder *d, struct event *ev)
 {
 	uint64_t kind = take(d, &d->kind, CODEC_VARINT);
 	uint64_t cpu = take(d, &d->cpu, CODEC_VARINT);
@@ -330,15 +330,27 @@ static bool take_event(struct decoder *d, struct event *ev)
 	return false;
 }
 
-int decoder_next(struct decoder *d, struct event *ret_ev)
+int decoder_next_many(struct decoder *d, struct event *evs, size_t room, size_t *ret_n)
 {
+	size_t n = 0;
+
 	buf_clear(&d->text);
-	while (d->at < d->n_events && !d->bad)
-		if (take_event(d, ret_ev) && !d->bad)
-			return 1;
+	while (d->at < d->n_events && !d->bad && n < room && !d->text.len)
+		if (take_event(d, &evs[n]) && !d->bad)
+			n++;
+	*ret_n = n;
+	if (n)
+		return 1;
 	return d->bad ? err_set(-EBADMSG, "event %llu of it is malformed",
 				(unsigned long long)d->at)
 		      : 0;
+}
+
+int decoder_next(struct decoder *d, struct event *ret_ev)
+{
+	size_t n;
+
+	return decoder_next_many(d, ret_ev, 1, &n);
 }
 
 void decoder_init(struct decoder *d)

@@ -50,6 +50,11 @@ void decoder_done(struct decoder *d);
 /* The payload must stay where it is. 0, or -EBADMSG with words. */
 int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t ts_min);
 
+/*
+ * 1 and some events, 0 at the end, -EBADMSG with words. Strings are valid until the next call: an
+ * event that has any (then there is something in text) is the last of those.
+ */
+int decoder_next_many(struct decoder *d, struct event *evs, size_t room, size_t *ret_n);
 /* 1 and an event, 0 at the end, -EBADMSG with words. Strings are valid until the next call. */
 int decoder_next(struct decoder *d, struct event *ret_ev);
 

@@ -126,17 +126,22 @@ static inline __attribute__((always_inline)) void set_few(const struct unpack *u
 {
 	const unsigned per = 8 / bits, mask = (1u << bits) - 1;
 	const uint8_t *p = u->body + u->at / per;
+	const uint64_t base = u->base;
 	size_t i = 0;
 
 	/* Whole bytes, as long as values begin with one: those who read in blocks always do. */
 	if (u->at % per == 0)
-		for (; i + per <= n; i += per, p++)
+		for (; i + per <= n; i += per, p++) {
+			const unsigned byte = *p;
+
+#pragma GCC unroll 8
 			for (unsigned k = 0; k < per; k++)
-				out[i + k] = u->base + (*p >> (k * bits) & mask);
+				out[i + k] = base + (byte >> (k * bits) & mask);
+		}
 	for (; i < n; i++) {
 		size_t at = u->at + i;
 
-		out[i] = u->base + (u->body[at / per] >> (at % per * bits) & mask);
+		out[i] = base + (u->body[at / per] >> (at % per * bits) & mask);
 	}
 }
 
@@ -151,18 +156,20 @@ static uint64_t word_at(const uint8_t *p, size_t len, size_t at)
 static void set_times(struct unpack *u, uint64_t *restrict out, size_t n)
 {
 	const uint8_t *classes = u->body + u->at, *second = u->body + u->n;
+	const size_t bytes = u->bytes;
+	const uint64_t base = u->base;
 	uint64_t bit_at = u->bit_at;
 
 	for (size_t i = 0; i < n; i++) {
 		unsigned class = classes[i], bits = pack_class_bits(class);
-		uint64_t high = class < 4 ? class : 4 | (class & 3), word;
+		uint64_t high = class - 4 * bits, word; /* a leading 1 and two bits, or all of it */
 		size_t byte = (size_t)(bit_at / 8);
 
-		if (__builtin_expect(byte + sizeof(word) <= u->bytes, 1))
+		if (__builtin_expect(byte + sizeof(word) <= bytes, 1))
 			memcpy(&word, second + byte, sizeof(word));
 		else
-			word = word_at(second, u->bytes, byte);
-		out[i] = u->base + (high << bits) + (word >> bit_at % 8 & ((1ull << bits) - 1));
+			word = word_at(second, bytes, byte);
+		out[i] = base + (high << bits) + (word >> bit_at % 8 & ((1ull << bits) - 1));
 		bit_at += bits;
 	}
 	u->bit_at = bit_at;

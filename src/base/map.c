@@ -6,16 +6,6 @@
 
 #include "base/mem.h"
 
-/* The finaliser of splitmix64: every input bit reaches every output bit. */
-uint64_t map_mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9ull;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
 uint64_t map_hash_bytes(const void *p, size_t n)
 {
 	const uint8_t *b = p;
@@ -26,12 +16,12 @@ uint64_t map_hash_bytes(const void *p, size_t n)
 	return map_mix(h);
 }
 
-static size_t home(const struct map *m, uint64_t key)
+static inline size_t home(const struct map *m, uint64_t key)
 {
 	return map_mix(key) & m->mask;
 }
 
-static size_t find(const struct map *m, uint64_t key)
+static inline size_t find(const struct map *m, uint64_t key)
 {
 	size_t i = home(m, key);
 
@@ -50,7 +40,7 @@ uint64_t *map_get(const struct map *m, uint64_t key)
 	return m->used[i] ? &m->slots[i].val : NULL;
 }
 
-static void resize(struct map *m, size_t room)
+static __attribute__((noinline)) void resize(struct map *m, size_t room)
 {
 	struct map old = *m;
 
@@ -73,10 +63,8 @@ uint64_t *map_put(struct map *m, uint64_t key, bool *ret_new)
 {
 	size_t i;
 
-	if (!m->slots)
-		resize(m, 64);
-	else if ((m->n + 1) * 4 > (m->mask + 1) * 3)
-		resize(m, (m->mask + 1) * 2);
+	if (__builtin_expect((m->n + 1) * 4 > (m->mask + 1) * 3 || !m->slots, 0))
+		resize(m, m->slots ? (m->mask + 1) * 2 : 64);
 	i = find(m, key);
 	if (ret_new)
 		*ret_new = !m->used[i];

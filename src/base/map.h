@@ -34,7 +34,16 @@ void map_done(struct map *m);
 /* Walks the entries in table order: for (size_t i = 0; map_next(m, &i, &slot);) */
 bool map_next(const struct map *m, size_t *pos, struct map_slot **ret_slot);
 
-uint64_t map_mix(uint64_t x);
+/* The finaliser of splitmix64: every input bit reaches every output bit. */
+static inline uint64_t map_mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ull;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
 uint64_t map_hash_bytes(const void *p, size_t n);
 
 #endif

@@ -95,7 +95,7 @@ static inline void emit(struct timeline *t, const struct interval *whole)
 		emit_cut(t, whole);
 }
 
-static void flush(struct timeline *t, struct life *l)
+static __attribute__((noinline)) void flush(struct timeline *t, struct life *l)
 {
 	for (unsigned i = 0; i < l->held_n; i++)
 		emit(t, &l->held[i]);
@@ -123,7 +123,21 @@ static void hold(struct thread *th, uint64_t end, bool open)
 	l->held_begun = l->begun;
 }
 
-static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, bool open)
+static __attribute__((noinline)) void emit_open(struct timeline *t, struct thread *th, uint64_t end,
+						bool open)
+{
+	struct life *l = th->life;
+
+	emit(t, &(struct interval){.start = l->since,
+				   .end = end,
+				   .thread = th,
+				   .kind = l->phase,
+				   .cpu = l->phase == INTERVAL_RUNNING ? l->cpu : 0,
+				   .state = l->state,
+				   .open = open});
+}
+
+static inline void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, bool open)
 {
 	struct life *l = th->life;
 
@@ -133,13 +147,7 @@ static void hand_out_open(struct timeline *t, struct thread *th, uint64_t end, b
 			t->did(t->sink_arg, th, l->phase, l->since, end);
 		return;
 	}
-	emit(t, &(struct interval){.start = l->since,
-				   .end = end,
-				   .thread = th,
-				   .kind = l->phase,
-				   .cpu = l->phase == INTERVAL_RUNNING ? l->cpu : 0,
-				   .state = l->state,
-				   .open = open});
+	emit_open(t, th, end, open);
 }
 
 /* Closes the open interval; the caller opens the next one. Returns the moment, never before it. */
@@ -154,7 +162,8 @@ static uint64_t close_open(struct timeline *t, struct thread *th, uint64_t ts, b
 		hold(th, ts, open);
 		return ts;
 	}
-	flush(t, l);
+	if (l->held_n)
+		flush(t, l);
 	if (l->phase == INTERVAL_WAITING)
 		hold(th, ts, open);
 	else

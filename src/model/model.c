@@ -254,12 +254,14 @@ const char *model_stop_words(unsigned stop)
 }
 
 /* As far as can be told while it lasts; how long it must be to mean something is stalls.c's. */
-static void note_gap(struct model *m, uint64_t ts)
+static __attribute__((noinline)) void note_gap(struct model *m, uint64_t ts)
 {
 	struct timeline *t = &m->timeline;
 	uint64_t start = t->now > t->from ? t->now : t->from, end = ts < t->to ? ts : t->to;
 	uint32_t running = 0;
 
+	if (!t->now || ts <= t->now)
+		return;
 	for (size_t i = 0; i < t->cpus.n; i++)
 		running += t->cpus.v[i].cur != NULL;
 	if (running && start < end && end - start >= BLACKOUT_MIN_NS && !t->end)
@@ -287,7 +289,7 @@ uint64_t model_gave_up(const struct model *m, uint32_t step)
 	return UINT64_MAX;
 }
 
-static void times_event(struct model *m, const struct event *ev)
+static __attribute__((noinline)) void times_event(struct model *m, const struct event *ev)
 {
 	timeline_event(&m->timeline, ev);
 	m->events++;
@@ -297,14 +299,13 @@ static void times_event(struct model *m, const struct event *ev)
 
 void model_event(struct model *m, const struct event *ev)
 {
-	if (m->times_only) {
+	if (__builtin_expect(m->times_only, 0)) {
 		times_event(m, ev);
 		return;
 	}
-	if (ev->ts - m->timeline.now >= BLACKOUT_MIN_NS && ev->ts > m->timeline.now &&
-	    m->timeline.now)
+	if (__builtin_expect(ev->ts - m->timeline.now >= BLACKOUT_MIN_NS, 0))
 		note_gap(m, ev->ts);
-	if (m->chain.notes.n >= m->chain.notes_max)
+	if (__builtin_expect(m->chain.notes.n >= m->chain.notes_max, 0))
 		chain_charge(m, false);
 	if (ev->kind == EV_WAKING && (ev->waking.ctx & WAKE_RELEASE))
 		locks_waking(m, &ev->waking, ev->ts);

@@ -12,7 +12,13 @@
 struct life;
 
 struct thread {
-	uint32_t index; /* in order of appearance */
+	/* What every switch needs, in one line of the cache. */
+	struct life *life; /* timeline.c's; NULL when observation has ended */
+	uint32_t index;	   /* in order of appearance */
+	bool watched;	   /* it has to do with contended locks: chain.h */
+	uint64_t charged;  /* up to here its notes have been charged */
+	uint64_t total[INTERVAL_KINDS];
+
 	uint32_t tid;
 	uint32_t pid;	     /* 0: not known */
 	uint32_t parent;     /* the tid that made it; 0: not known */
@@ -25,13 +31,9 @@ struct thread {
 	char *first_name;    /* NULL: the same */
 	uint64_t start, end; /* observed, not clipped to a window */
 	uint64_t exit_ts;    /* 0: it did not end */
-	uint64_t total[INTERVAL_KINDS];
 	uint64_t waits[REASONS];
 	uint64_t samples;
-	bool watched;	   /* it has to do with contended locks: chain.h */
-	uint64_t charged;  /* up to here its notes have been charged */
-	uint64_t wait;	   /* the number of its wait that was charged last: charge.c */
-	struct life *life; /* timeline.c's; NULL when observation has ended */
+	uint64_t wait; /* the number of its wait that was charged last: charge.c */
 };
 
 static inline uint64_t thread_wall(const struct thread *t)

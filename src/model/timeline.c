@@ -92,7 +92,7 @@ static void pass_edges(struct timeline *t, uint64_t ts)
 	}
 }
 
-static void dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
+void timeline_dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
 {
 	struct thread *th;
 
@@ -142,7 +142,7 @@ static void dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
 	}
 }
 
-static void unsteady_event(struct timeline *t, const struct event *ev)
+void timeline_unsteady_event(struct timeline *t, const struct event *ev)
 {
 	uint64_t ts = ev->ts;
 
@@ -160,18 +160,8 @@ static void unsteady_event(struct timeline *t, const struct event *ev)
 	ts = later(ts, t->begin);
 	if (t->next_edge < t->spans.edges.n)
 		pass_edges(t, ts);
-	dispatch(t, ev, ts);
+	timeline_dispatch(t, ev, ts);
 	t->steady = t->begun && !t->end && t->next_edge == t->spans.edges.n && t->now >= t->begin;
-}
-
-void timeline_event(struct timeline *t, const struct event *ev)
-{
-	if (__builtin_expect(!t->steady || ev->ts < t->now || ev->kind == EV_MARK, 0)) {
-		unsteady_event(t, ev);
-		return;
-	}
-	t->now = ev->ts;
-	dispatch(t, ev, ev->ts);
 }
 
 void timeline_finish(struct timeline *t)

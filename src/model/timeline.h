@@ -72,7 +72,18 @@ void timeline_done(struct timeline *t);
 
 /* The recording's begin, if known beforehand; otherwise its mark says so, or the first event. */
 void timeline_begin(struct timeline *t, uint64_t ts);
-void timeline_event(struct timeline *t, const struct event *ev);
+/* Where the recording or a loss may begin or end, and where none does. */
+void timeline_unsteady_event(struct timeline *t, const struct event *ev);
+void timeline_dispatch(struct timeline *t, const struct event *ev, uint64_t ts);
+static inline void timeline_event(struct timeline *t, const struct event *ev)
+{
+	if (__builtin_expect(!t->steady || ev->ts < t->now || ev->kind == EV_MARK, 0)) {
+		timeline_unsteady_event(t, ev);
+		return;
+	}
+	t->now = ev->ts;
+	timeline_dispatch(t, ev, ev->ts);
+}
 /* Closes what is open. After this only the results may be read. */
 void timeline_finish(struct timeline *t);
 

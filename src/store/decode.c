@@ -135,8 +135,7 @@ static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
 
 static void reset(struct decoder_column *c)
 {
-	c->present = false;
-	c->at = c->n = 0;
+	c->present = c->constant = false;
 	c->prev = 0;
 }
 
@@ -148,6 +147,8 @@ int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t t
 
 	reset(&d->kind);
 	reset(&d->cpu);
+	d->common = (struct decoder_lane){0};
+	memset(d->lanes, 0, sizeof(d->lanes));
 	for (unsigned i = 0; i < DECODER_KINDS; i++)
 		if (d->steps[i])
 			reset(d->steps[i]);
@@ -216,12 +217,17 @@ static size_t look_up(const struct decoder *d, struct decoder_column *c, size_t 
 	return n;
 }
 
-/* What does not depend on other columns is done here; a column that is not there holds zeros. */
-static void read_ahead(struct decoder *d, struct decoder_column *c, unsigned codec)
+/*
+ * What does not depend on other columns is done here; a column that is not there holds zeros. How
+ * many there are: 0 if it should hold more than it does.
+ */
+static unsigned read_ahead(const struct decoder *d, struct decoder_column *c, unsigned codec)
 {
-	bool constant = codec != CODEC_DELTA && (!c->present || unpack_constant(&c->values));
 	size_t n = DECODER_AHEAD;
 
+	if (c->constant)
+		return DECODER_AHEAD;
+	c->constant = codec != CODEC_DELTA && (!c->present || unpack_constant(&c->values));
 	if (c->present)
 		n = unpack_block(&c->values, c->ahead, DECODER_AHEAD);
 	else
@@ -234,25 +240,37 @@ static void read_ahead(struct decoder *d, struct decoder_column *c, unsigned cod
 	if (codec == CODEC_DELTA)
 		for (size_t i = 0; i < n; i++)
 			c->prev = c->ahead[i] += c->prev;
-	if (!n) {
-		d->bad = true;
-		c->ahead[n++] = 0;
-	}
-	c->at = 0;
-	c->n = (unsigned)n;
-	c->step = constant ? 0 : 1;
+	return (unsigned)n;
 }
 
-static inline __attribute__((always_inline)) uint64_t take(struct decoder *d,
-							   struct decoder_column *c, unsigned codec)
+static bool fill_lane(struct decoder *d, struct decoder_lane *l, unsigned n)
 {
-	uint64_t v;
+	*l = (struct decoder_lane){.n = n};
+	d->bad |= !n;
+	return n;
+}
 
-	if (__builtin_expect(c->at == c->n, 0))
-		read_ahead(d, c, codec);
-	v = c->ahead[c->at];
-	c->at += c->step;
-	return v;
+static bool read_common(struct decoder *d)
+{
+	unsigned kinds = read_ahead(d, &d->kind, CODEC_VARINT);
+	unsigned cpus = read_ahead(d, &d->cpu, CODEC_VARINT);
+
+	return fill_lane(d, &d->common, kinds < cpus ? kinds : cpus);
+}
+
+static bool read_kind(struct decoder *d, uint64_t kind)
+{
+	unsigned n = read_ahead(d, d->steps[kind], CODEC_STEP);
+
+	for (unsigned i = kind_known(kind) ? kinds[kind].first : 0;
+	     kind_known(kind) && i < kinds[kind].end; i++) {
+		unsigned here = columns[i].codec == CODEC_STRING
+					? n
+					: read_ahead(d, &d->cols[i], columns[i].codec);
+
+		n = here < n ? here : n;
+	}
+	return fill_lane(d, &d->lanes[kind], n);
 }
 
 static inline uint64_t take_again(struct decoder *d, struct decoder_column *c, uint64_t code,
@@ -273,7 +291,7 @@ static inline uint64_t take_again(struct decoder *d, struct decoder_column *c, u
 /* As in the encoder, codec and size are constants to the compiler. */
 static inline __attribute__((always_inline)) void
 take_field(struct decoder *d, unsigned column, unsigned codec, unsigned size, void *at,
-	   uint16_t cpu, struct field_context *x, unsigned first)
+	   unsigned place, uint16_t cpu, struct field_context *x, unsigned first)
 {
 	struct decoder_column *c = &d->cols[column];
 	uint64_t v;
@@ -284,7 +302,7 @@ take_field(struct decoder *d, unsigned column, unsigned codec, unsigned size, vo
 		memcpy(at, &s, sizeof(s));
 		return;
 	}
-	v = take(d, c, codec);
+	v = c->ahead[place];
 	if (codec == CODEC_RUNNING && c->present)
 		v += *running_on(d, cpu);
 	if (codec == CODEC_NEAR && c->present)
@@ -305,23 +323,32 @@ take_field(struct decoder *d, unsigned column, unsigned codec, unsigned size, vo
 
 static inline __attribute__((always_inline)) bool take_event(struct decoder *d, struct event *ev)
 {
-	uint64_t kind = take(d, &d->kind, CODEC_VARINT);
-	uint64_t cpu = take(d, &d->cpu, CODEC_VARINT);
 	struct field_context x = {0};
+	struct decoder_lane *lane;
+	uint64_t kind, cpu;
+	unsigned place;
 
 	d->at++;
+	if (d->common.at == d->common.n && !read_common(d))
+		return false;
+	kind = d->kind.ahead[d->common.at];
+	cpu = d->cpu.ahead[d->common.at++];
 	if (cpu > UINT16_MAX || kind >= DECODER_KINDS) {
 		d->bad = true;
 		return false;
 	}
-	d->ts_now += take(d, d->steps[kind], CODEC_STEP);
+	lane = &d->lanes[kind];
+	if (lane->at == lane->n && !read_kind(d, kind))
+		return false;
+	place = lane->at++;
+	d->ts_now += d->steps[kind]->ahead[place];
 	ev->ts = d->ts_now;
 	ev->kind = (uint16_t)kind;
 	ev->cpu = (uint16_t)cpu;
 	switch (kind) {
 #define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
 #define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
-	take_field(d, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name,         \
+	take_field(d, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name, place,  \
 		   (uint16_t)cpu, &x, COL_FIRST_##UPPER);
 #define EVENT_END(UPPER, lower) return true;
 #include "wire/event.def"

@@ -19,8 +19,7 @@ enum { DECODER_KINDS = 256 };
 
 struct decoder_column {
 	bool present;
-	unsigned at, n; /* of ahead[]: taken, and there */
-	unsigned step;	/* 0: the rest of the column is like its next value */
+	bool constant; /* the rest of the column is like what is in ahead[] */
 	uint64_t ahead[DECODER_AHEAD];
 	struct unpack values;
 	uint64_t prev;
@@ -30,8 +29,17 @@ struct decoder_column {
 	struct guess *guesses;
 };
 
+/*
+ * Every event of a kind takes one value of each of the kind's columns, so they are read together,
+ * and one place in their ahead[] is that of all.
+ */
+struct decoder_lane {
+	unsigned at, n; /* taken, and there */
+};
+
 struct decoder {
 	struct decoder_column kind, cpu, cols[COLUMNS];
+	struct decoder_lane common, lanes[DECODER_KINDS];
 	struct decoder_column *steps[DECODER_KINDS]; /* NULL: never met */
 	uint64_t *dict; /* the dictionaries of all columns, one after the other */
 	size_t dict_n, dict_room;

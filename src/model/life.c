@@ -151,7 +151,8 @@ static inline void hand_out_open(struct timeline *t, struct thread *th, uint64_t
 }
 
 /* Closes the open interval; the caller opens the next one. Returns the moment, never before it. */
-static uint64_t close_open(struct timeline *t, struct thread *th, uint64_t ts, bool open)
+static inline __attribute__((always_inline)) uint64_t
+close_open(struct timeline *t, struct thread *th, uint64_t ts, bool open)
 {
 	struct life *l = th->life;
 

@@ -195,22 +195,22 @@ static void start_over(struct loading *l)
 static bool take_events(struct loading *l, uint64_t n)
 {
 	const struct event *ev = l->ready, *end = ev + (n < l->n_ready ? (size_t)n : l->n_ready);
+	event_fn sink = l->opts.event_sink;
+	struct model *m = l->m;
 
 	l->events += (uint64_t)(end - ev);
 	l->n_ready -= (size_t)(end - ev);
 	l->ready = end;
+	for (; l->scanning && ev < end; ev++)
+		scan_event(l->m, ev);
 	for (; ev < end; ev++) {
-		if (l->scanning) {
-			scan_event(l->m, ev);
-			continue;
-		}
 		if (ev->kind == EV_LOST && !l->scanned && too_soon(l->m, ev)) {
 			start_over(l);
 			return false;
 		}
-		if (l->opts.event_sink)
-			l->opts.event_sink(l->opts.sink_arg, ev);
-		model_event(l->m, ev);
+		if (sink)
+			sink(l->opts.sink_arg, ev);
+		model_event(m, ev);
 	}
 	return true;
 }

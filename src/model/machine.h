@@ -85,7 +85,16 @@ static inline void cpu_displace(struct timeline *t, struct cpu *c, const struct 
 		cpu_lose(t, c, ts);
 }
 
-void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
+void cpu_found(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts);
+
+/* It runs on that CPU at ts: as long as is proven. Nearly always that is no news. */
+static inline void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
+{
+	const struct life *l = th->life;
+
+	if (l->phase != INTERVAL_RUNNING || l->cpu != cpu || cpu_at(t, cpu)->cur != th)
+		cpu_found(t, th, cpu, ts);
+}
 
 /*
  * The same from an event that is not a switch. It may come from the moment between the record of a
@@ -97,7 +106,19 @@ static inline void cpu_hints(struct timeline *t, struct thread *th, uint32_t cpu
 		cpu_proves(t, th, cpu, ts);
 }
 
-struct thread *cpu_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts);
+struct thread *cpu_new_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts);
+
+/* The thread that an event on its own CPU is about, made if need be. */
+static inline struct thread *cpu_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts)
+{
+	struct thread *th = life_alive(t, tid);
+
+	if (!th)
+		return cpu_new_thread(t, tid, cpu, ts);
+	cpu_hints(t, th, cpu, ts);
+	return th;
+}
+
 void cpu_lost(struct timeline *t, struct cpu *c, uint64_t ts);
 void cpu_account(struct timeline *t, struct cpu *c, bool idle, uint64_t ts);
 

@@ -44,15 +44,12 @@ void cpu_take(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
 	c->idle = false;
 }
 
-/* It runs on that CPU at ts: as long as is proven. */
-void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
+void cpu_found(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts)
 {
 	struct life *l = th->life;
 	struct cpu *c = cpu_at(t, cpu);
 	uint64_t since = later(c->since, l->since);
 
-	if (l->phase == INTERVAL_RUNNING && l->cpu == cpu && c->cur == th)
-		return;
 	cpu_displace(t, c, th, ts);
 	if (life_take_back(th, c->since)) {
 		struct waker pending = l->waker;
@@ -66,13 +63,12 @@ void cpu_proves(struct timeline *t, struct thread *th, uint32_t cpu, uint64_t ts
 	cpu_take(t, th, cpu, since < ts ? since : ts);
 }
 
-/* The thread that an event on its own CPU is about, made if need be. */
-struct thread *cpu_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts)
+struct thread *cpu_new_thread(struct timeline *t, uint32_t tid, uint32_t cpu, uint64_t ts)
 {
-	struct thread *th = life_alive(t, tid);
 	struct cpu *c = cpu_at(t, cpu);
+	struct thread *th = NULL;
 
-	if (!th && tid && !life_has_ended(t, tid))
+	if (tid && !life_has_ended(t, tid))
 		th = life_make(t, tid, c->known ? ts : c->since, PHASE_UNKNOWN);
 	cpu_hints(t, th, cpu, ts);
 	return th;

@@ -75,8 +75,21 @@ static size_t plain_len(const unsigned char *s, size_t len)
 
 static void quoted(struct buf *out, const char *val)
 {
-	const unsigned char *s = (const unsigned char *)val, *end = s + strlen(val);
+	const unsigned char *s = (const unsigned char *)val;
+	size_t len = strlen(val);
+	const unsigned char *end = s + len;
 
+	if (plain_len(s, len) == len) {
+		uint8_t *to;
+
+		buf_reserve(out, len + 2);
+		to = out->p + out->len;
+		to[0] = '"';
+		memcpy(to + 1, s, len);
+		to[len + 1] = '"';
+		out->len += len + 2;
+		return;
+	}
 	buf_put_u8(out, '"');
 	while (s < end) {
 		size_t plain = plain_len(s, (size_t)(end - s));

@@ -21,7 +21,7 @@
 #include "store/pool.h"
 #include "store/reader_private.h"
 
-enum { BATCHES = 8, BATCH_EVENTS = 1024 };
+enum { BATCHES = 16, BATCH_EVENTS = 1024 };
 /* The one whose events are being used, and what comes next. */
 enum { ASKED = 3 };
 

@@ -23,6 +23,9 @@ KERNELS ?=
 O := $(B)/$(V)
 
 CFLAGS_release := -O2 -g
+# Where the time of a report goes.
+HOT := base store model
+HOT_release := -O3
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan := -O1 -g -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
@@ -86,6 +89,7 @@ $(O)/lib$(1).a: $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out %.bpf.c,$(wildcard 
 endef
 $(foreach d,preload $(FOLDERS),$(eval $(call archive,$(d))))
 
+$(foreach d,$(HOT),$(O)/obj/$(d)/%.o): CFLAGS += $(HOT_$(V))
 $(O)/obj/%.o: src/%.c | packages
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -DTHAW_VERSION='"$(VERSION)"' -MMD -MP -c $< -o $@

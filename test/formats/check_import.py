@@ -17,14 +17,18 @@ def path(name):
 
 
 def record(name, *args):
-    """A recording of perf's; None where it may not."""
+    """A recording of perf's; None where it may not. perf 6.1 now and then smashes its own stack over a
+    build id (build_id__init) when it ends: that says nothing of what it may, and it gets another try."""
     out = path(name + ".data")
-    done = subprocess.run([PERF, *args[:args.index("--")], "-o", out, *args[args.index("--"):]],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-    if done.returncode == 0:
-        return out
-    print("# " + done.stderr.decode(errors="replace").strip().replace("\n", " | "))
-    return None
+    for _ in range(3):
+        done = subprocess.run([PERF, *args[:args.index("--")], "-o", out, *args[args.index("--"):]],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+        if done.returncode == 0:
+            return out
+        print("# " + done.stderr.decode(errors="replace").strip().replace("\n", " | "))
+        if done.returncode > 0:
+            return None
+    raise AssertionError(f"perf ends by signal {-done.returncode}")
 
 
 def taken(name, source, *options):

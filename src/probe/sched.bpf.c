@@ -81,6 +81,23 @@ static __always_inline bool waits(__u32 state)
 	return (state & STATE_MASK) && !(state & (STATE_PREEMPTED | STATE_GONE));
 }
 
+/* The thread sleeps or ends: its slot is free for others. */
+static __noinline int klocks_end(struct ring_head *r, __u32 tid, __u64 ts)
+{
+	struct klocks_row *row = klocks_row_of(tid);
+	struct klock_hint *k = klock_of(tid);
+
+	if (row->tid != tid)
+		return 0;
+	if (k->tid == tid)
+		klocks_add(row, k);
+	if (row->since)
+		klocks_tell(r, row, ts);
+	row->addr = 0;
+	*(volatile __u32 *)&row->tid = 0;
+	return 0;
+}
+
 static __always_inline void switched_out(struct ring_head *r, __u32 tid, __u32 state, __u64 ts)
 {
 	struct hint *h = hint_of(tid);

@@ -37,9 +37,9 @@ static const struct {
 	const char *name;
 	unsigned min, max; /* instructions after translation */
 } sizes[] = {
-	{"thaw_switch", 300, 1500},
-	{"thaw_switch_3", 300, 1500},
-	{"thaw_switch_4", 300, 1500},
+	{"thaw_switch", 300, 1700},
+	{"thaw_switch_3", 300, 1700},
+	{"thaw_switch_4", 300, 1700},
 	{"thaw_waking", 250, 4000},
 	{"thaw_waking_old", 250, 4000},
 	{"thaw_sched_exit", 200, 4000},
@@ -49,7 +49,7 @@ static const struct {
 	{"thaw_exec", 70, 1000},
 	{"thaw_exit", 60, 1000},
 	{"thaw_rename", 60, 1000},
-	{"thaw_cgroup_attach", 80, 1500},
+	{"thaw_cgroup_attach", 80, 1700},
 	{"thaw_contention_begin", 150, 2000},
 	{"thaw_contention_end", 150, 3000},
 };

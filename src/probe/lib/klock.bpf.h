@@ -113,20 +113,4 @@ static __noinline int klocks_tell(struct ring_head *r, struct klocks_row *row, _
 	return 0;
 }
 
-/* The thread sleeps or ends: its slot is free for others. */
-static __always_inline void klocks_end(struct ring_head *r, __u32 tid, __u64 ts)
-{
-	struct klocks_row *row = klocks_row_of(tid);
-	struct klock_hint *k = klock_of(tid);
-
-	if (row->tid != tid)
-		return;
-	if (k->tid == tid)
-		klocks_add(row, k);
-	if (row->since)
-		klocks_tell(r, row, ts);
-	row->addr = 0;
-	*(volatile __u32 *)&row->tid = 0;
-}
-
 #endif

@@ -350,21 +350,29 @@ def report_time(setting):
     t = Table("From the file to an answer",
               "The recordings of the mixed load from above, of the round that others disturbed "
               "least, read from the page cache; output to a file; medians of "
-              f"{len(times['summary'])} rounds. CPU: user and system time, which is what counts "
-              "here: wall time has in it what the machine did besides. The recordings do not hold "
-              "the same number of switches: compare the CPU time per switch. Others: the share of "
-              "the switches that other programs made.",
-              ["command", "CPU", "spread", "wall", "spread of wall", "others",
-               "CPU ns per switch", "times thaw's"])
+              f"{len(times['summary'])} rounds. Wall: what one waits for it, with what the machine "
+              "did besides; thaw reads ahead on another CPU. CPU: user and system time. The "
+              "recordings do not hold the same number of switches: compare the times per switch. "
+              "Others: the share of the switches that other programs made.",
+              ["command", "wall", "spread", "CPU", "spread of CPU", "others",
+               "wall ns per switch", "times thaw's", "CPU ns per switch", "times thaw's"])
     cpu = {k: [x[0] for x in v] for k, v in times.items()}
     wall = {k: [x[1] for x in v] for k, v in times.items()}
-    per = {k: median(cpu[k]) * 1e9 / setting.keep[jobs[k][2]][1] for k in jobs}
+
+    def per_switch(of):
+        return {k: median(of[k]) * 1e9 / setting.keep[jobs[k][2]][1] for k in jobs}
+
+    def times_thaw(per, key):
+        return ratio(per[key] / per["thaw"]) if "thaw" in per and key != "thaw" else ""
+
+    waited, used = per_switch(wall), per_switch(cpu)
     for key, (words, _, of) in jobs.items():
-        times_thaw = ratio(per[key] / per["thaw"]) if "thaw" in per and key != "thaw" else ""
-        t.add(words, seconds(median(cpu[key])), spread(cpu[key], seconds),
-              seconds(median(wall[key])), spread(wall[key], seconds),
-              percent(setting.keep[of][2]), number(per[key]), times_thaw)
-    t.values = {f"report.{k}": v for k, v in per.items()}
+        t.add(words, seconds(median(wall[key])), spread(wall[key], seconds),
+              seconds(median(cpu[key])), spread(cpu[key], seconds), percent(setting.keep[of][2]),
+              number(waited[key]), times_thaw(waited, key), number(used[key]),
+              times_thaw(used, key))
+    t.values = {f"report.{k}": v for k, v in used.items()}
+    t.values.update({f"waited.{k}": v for k, v in waited.items()})
     return t
 
 

@@ -37,7 +37,7 @@ def formats(setting):
 
 def mib(child):
     """The most memory that a process had at once."""
-    return child.rusage.ru_maxrss / 1024
+    return child.peak_kib / 1024
 
 
 def exports(setting):

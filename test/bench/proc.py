@@ -36,7 +36,10 @@ class Skipped(Exception):
 
 
 class Child:
-    """A process, by default in a session of its own. Once it has ended: status, rusage, wall.
+    """A process, by default in a session of its own. Once it has ended: status, rusage, wall, peak_kib.
+
+    peak_kib: the most memory that it had, as far as looks at it tell. (ru_maxrss has in it what this
+    process had when it forked.)
 
     first: at raised priority.
     """
@@ -48,6 +51,7 @@ class Child:
         self.status = None
         self.rusage = None
         self.wall = 0.0
+        self.peak_kib = 0
         with open(out, "wb") as o, open(err, "wb") as e:
             self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=o, stderr=e,
                                           start_new_session=session,
@@ -59,6 +63,7 @@ class Child:
         """True once it has ended."""
         if self.status is not None:
             return True
+        self._look_at_memory()
         pid, status, rusage = os.wait4(self.pid, os.WNOHANG)
         if pid == 0:
             return False
@@ -68,6 +73,14 @@ class Child:
         self.popen.returncode = self.status
         del _alive[self.pid]
         return True
+
+    def _look_at_memory(self):
+        try:
+            with open(f"/proc/{self.pid}/status", encoding="ascii", errors="replace") as f:
+                kib = [int(line.split()[1]) for line in f if line.startswith("VmHWM")]
+        except OSError:
+            return
+        self.peak_kib = max([self.peak_kib, *kib])
 
     def wait(self, timeout):
         """True if it ended within so many seconds."""

@@ -77,5 +77,7 @@ struct reader;
  * this machine still knows them.
  */
 int cmd_open(const char *path, bool names, struct reader **ret);
+/* On stderr, for verbs whose answer has no place for it. Nothing, if the capture is whole. */
+void cmd_tell_damage(const char *verb, const char *path, struct reader *r);
 
 #endif

@@ -122,7 +122,10 @@ static int write_out(const struct exporter *format, struct export_job *job, cons
 	progress_end(job->progress_arg);
 	if (rc && !ferror(o.out))
 		rc = err_add(rc, "%s", path);
-	return output_finish(&o, rc);
+	rc = output_finish(&o, rc);
+	if (!rc)
+		cmd_tell_damage("export", path, job->reader);
+	return rc;
 }
 
 static int run_model(const char *path, const struct export_args *a, const struct exporter *format,

@@ -49,3 +49,12 @@ int cmd_open(const char *path, bool names, struct reader **ret)
 	*ret = r;
 	return 0;
 }
+
+void cmd_tell_damage(const char *verb, const char *path, struct reader *r)
+{
+	const struct reader_info *info = reader_info(r);
+
+	if (!info->complete)
+		fprintf(stderr, "thaw %s: %s: %s; this is of what is there\n", verb, path,
+			*info->damage ? info->damage : "it has no end");
+}

@@ -144,6 +144,7 @@ static int run(const struct sql_args *args, const struct asked *a)
 	rc = rc ? rc : sql_open(r, a->path, &opts, &s);
 	if (rc)
 		return rc;
+	cmd_tell_damage("sql", a->path, r);
 	progress_begin(&p, "reading");
 	if (a->statement)
 		rc = sql_run(s, a->statement, a->form, stdout);

@@ -60,9 +60,7 @@ static int open_query(const char *path, struct query **ret)
 
 	if (rc)
 		return rc;
-	if (!reader_info(r)->complete)
-		fprintf(stderr, "thaw view: %s: %s; the page shows what is there\n", path,
-			reader_info(r)->damage);
+	cmd_tell_damage("view", path, r);
 	*ret = query_new(r, path);
 	return 0;
 }

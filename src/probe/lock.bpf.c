@@ -221,19 +221,18 @@ int BPF_PROG(thaw_contention_end, void *lock, int ret)
 	k = klock_of(tid);
 	if (k->addr == (__u64)lock && k->tid == tid) {
 		ts = bpf_ktime_get_ns();
-		k->addr = 0;
 		if (k->again && !ret && ts - k->ts < KLOCKS_BELOW_NS) {
+			k->addr = 0;
 			k->got = ts;
 			return 0;
 		}
 		r = ring_mine();
-		if (!r)
-			return 0;
-		k->addr = (__u64)lock;
-		klocks_begin(r, k, ts);
-		emit_klocked(ctx, r, k, ret, ts);
+		if (r) {
+			klocks_begin(r, k, ts);
+			emit_klocked(ctx, r, k, ret, ts);
+			fuse_end(r, ts);
+		}
 		k->addr = 0;
-		fuse_end(r, ts);
 		return 0;
 	}
 	r = ring_mine();

@@ -89,8 +89,11 @@ static __noinline int klocks_end(struct ring_head *r, __u32 tid, __u64 ts)
 
 	if (row->tid != tid)
 		return 0;
-	if (k->tid == tid)
+	if (k->tid == tid) {
 		klocks_add(row, k);
+		/* What it wants now is no longer one of the row, however soon it gets it. */
+		k->again = 0;
+	}
 	if (row->since)
 		klocks_tell(r, row, ts);
 	row->addr = 0;

@@ -49,7 +49,7 @@ static const struct {
 	{"thaw_exec", 70, 1000},
 	{"thaw_exit", 60, 1000},
 	{"thaw_rename", 60, 1000},
-	{"thaw_cgroup_attach", 80, 1700},
+	{"thaw_cgroup_attach", 80, 1500},
 	{"thaw_contention_begin", 150, 2000},
 	{"thaw_contention_end", 150, 3000},
 };
@@ -126,12 +126,12 @@ static bool may_read_user = true; /* as the variant at hand is set */
  */
 static void mark_reachable(const struct bpf_insn *insns, size_t n, bool *seen)
 {
-	static size_t todo[2 * INSNS_MAX];
+	static size_t ahead[2 * INSNS_MAX];
 	size_t left = 0;
 
-	todo[left++] = 0;
+	ahead[left++] = 0;
 	while (left) {
-		size_t i = todo[--left];
+		size_t i = ahead[--left];
 
 		while (i < n && !seen[i]) {
 			const struct bpf_insn *p = &insns[i];
@@ -140,12 +140,12 @@ static void mark_reachable(const struct bpf_insn *insns, size_t n, bool *seen)
 			seen[i++] = true;
 			if (p->code == (BPF_LD | BPF_IMM | BPF_DW)) {
 				if (p->src_reg == BPF_PSEUDO_FUNC)
-					todo[left++] = i + p->imm;
+					ahead[left++] = i + p->imm;
 				i++;
 			} else if (class == BPF_JMP && op == BPF_CALL) {
 				/* The kernel says the distance in `off`, in `imm` which one. */
 				if (p->src_reg == BPF_PSEUDO_CALL)
-					todo[left++] = i + (p->off ? p->off : p->imm);
+					ahead[left++] = i + (p->off ? p->off : p->imm);
 			} else if (class == BPF_JMP && op == BPF_EXIT) {
 				break;
 			} else if (class == BPF_JMP && op == BPF_JA) {
@@ -153,7 +153,7 @@ static void mark_reachable(const struct bpf_insn *insns, size_t n, bool *seen)
 			} else if (class == BPF_JMP32 && op == BPF_JA) {
 				i += p->imm;
 			} else if (class == BPF_JMP || class == BPF_JMP32) {
-				todo[left++] = i + p->off;
+				ahead[left++] = i + p->off;
 			}
 		}
 	}

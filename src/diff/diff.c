@@ -197,13 +197,31 @@ static uint64_t count_of(const struct diff_item *it)
 	return it ? it->count : 0;
 }
 
+/*
+ * What differs from one run to the next. A function that takes little of the time differs by more
+ * of its own: a system call finds the caches warm or cold. That is a share of all functions' time.
+ */
+static struct stats_doubt doubt_of(const struct diff *d, enum diff_kind kind, double unit_a,
+				   double unit_b)
+{
+	struct stats_doubt doubt = {.noise = d->opts.noise};
+
+	if (is_function(kind)) {
+		double share = d->opts.noise * DIFF_NOISE_OF_ALL;
+
+		doubt.unit = d->pace.error;
+		doubt.before = share * (double)d->a->s->samples * unit_a;
+		doubt.after = share * (double)d->b->s->samples * unit_b;
+	}
+	return doubt;
+}
+
 static void compare(const struct diff *d, struct diff_row *r)
 {
 	double pa = period_of(d->a, r->kind), pb = period_of(d->b, r->kind);
 	struct stats_side a = {.unit = pa * diff_scale(d, d->a, r->kind)};
 	struct stats_side b = {.unit = pb * diff_scale(d, d->b, r->kind)};
-	struct stats_doubt doubt = {.noise = d->opts.noise,
-				    .unit = is_function(r->kind) ? d->pace.error : 0};
+	struct stats_doubt doubt = doubt_of(d, r->kind, a.unit, b.unit);
 	uint64_t na = count_of(r->a), nb = count_of(r->b), n = na + nb;
 	double share = a.unit + b.unit > 0 ? b.unit / (a.unit + b.unit) : 0.5;
 	double least_a, least_b, p;

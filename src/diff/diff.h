@@ -46,6 +46,8 @@ enum { DIFF_BLOCKS_MIN = 8, DIFF_BLOCKS_MAX = STATS_BLOCKS_MAX };
 enum { DIFF_FEW = 20 };
 /* Nor what has less than this share of all the time of its kind: it would not matter. */
 #define DIFF_SMALL 0.001
+/* How much of --noise a function may have of all functions' time, besides that of its own. */
+#define DIFF_NOISE_OF_ALL 0.1
 
 struct diff_item {
 	enum diff_kind kind;

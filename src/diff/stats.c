@@ -60,7 +60,8 @@ void stats_compare(const struct stats_side *a, const struct stats_side *b,
 	double va = a->s.var * a->unit * a->unit, vb = b->s.var * b->unit * b->unit;
 	double before = a->s.sum * a->unit, after = b->s.sum * b->unit;
 	double var = va + vb + doubt->noise * doubt->noise * (before * before + after * after) +
-		     doubt->unit * doubt->unit * after * after;
+		     doubt->unit * doubt->unit * after * after + doubt->before * doubt->before +
+		     doubt->after * doubt->after;
 	double parts = va * va / a->s.dof + vb * vb / b->s.dof;
 
 	ret->before = before;

@@ -52,10 +52,12 @@ struct stats_result {
 
 /*
  * noise: by how much of it a value may differ from one recording to the next for reasons that
- * neither shows; unit: how wrong the unit of `after` may be. Both are relative, one sigma.
+ * neither shows; unit: how wrong the unit of `after` may be. Both are relative, one sigma. before
+ * and after: what a side may have more or less of whatever its value is, in the common unit.
  */
 struct stats_doubt {
 	double noise, unit;
+	double before, after;
 };
 
 void stats_compare(const struct stats_side *before, const struct stats_side *after,

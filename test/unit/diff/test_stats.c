@@ -211,6 +211,7 @@ static void test_doubt(void **state)
 {
 	struct stats_side a = {{1000, 1, 31}, 1}, b = {{1050, 1, 31}, 1};
 	struct stats_doubt none = {0}, noise = {.noise = 0.05}, unit = {.unit = 0.05};
+	struct stats_doubt of_all = {.before = 30, .after = 40};
 	struct stats_result r;
 
 	stats_compare(&a, &b, &none, &r);
@@ -220,6 +221,8 @@ static void test_doubt(void **state)
 	near(r.error, 0.05 * sqrt(1000.0 * 1000 + 1050.0 * 1050), 1e-3);
 	stats_compare(&a, &b, &unit, &r);
 	assert_true(r.p > 0.2);
+	stats_compare(&a, &b, &of_all, &r);
+	near(r.error, 50, 0.1);
 	b.unit = 1000.0 / 1050;
 	stats_compare(&a, &b, &none, &r);
 	near(r.p, 1, 1e-9);

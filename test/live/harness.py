@@ -88,6 +88,13 @@ def wait_until(test, seconds, what):
     raise AssertionError(f"after {seconds} s: {what}")
 
 
+def wait_for_events(recorder, capture="c.thaw"):
+    """Until a recording's first events are in its file: how long that takes is the machine's affair."""
+    wait_until(lambda: os.path.exists(capture) and os.path.getsize(capture) > 2000
+               or recorder.poll() is not None, 20, "no file")
+    check(recorder.poll() is None, f"record ended: {recorder.returncode}")
+
+
 def stop(process, sig=signal.SIGKILL):
     """Ends a process that this test has started."""
     if process.poll() is None:

@@ -10,7 +10,7 @@ import sys
 import time
 
 from harness import (SERVER, THAW, WORKLOAD, Skip, check, info, near, record, report, run, start,
-                     stop, tests_of, thaw, wait_until)
+                     stop, tests_of, thaw, wait_for_events, wait_until)
 
 KILLS = int(os.environ.get("THAW_KILLS", "100"))
 
@@ -234,7 +234,8 @@ def test_killed_at_random():
 
 def test_torn_capture_gets_names():
     rec = start([THAW, "record", "-o", "k.thaw", "--", WORKLOAD, "chain", "spin", "20"])
-    time.sleep(2.5)
+    wait_for_events(rec, "k.thaw")
+    time.sleep(0.5)
     pids = subprocess.run(["pgrep", "-P", str(rec.pid)], capture_output=True, text=True, check=False)
     rec.send_signal(signal.SIGKILL)
     for pid in pids.stdout.split():

@@ -8,7 +8,7 @@ import sys
 import time
 
 from harness import (SERVER, THAW, WORKLOAD, check, info, near, record, report, run, start, stop,
-                     tests_of, thaw, wait_until)
+                     tests_of, thaw, wait_for_events, wait_until)
 
 TIMELY = 0.001  # running + runnable + waiting + lost against wall
 AGREED = 0.02   # running against the scheduler's own account
@@ -232,10 +232,11 @@ def test_switches_of_proc_stat():
         with open("/proc/stat", encoding="ascii") as f:
             text = f.read()
         return int(re.search(r"^ctxt (\d+)", text, re.M).group(1)), (before + time.time_ns()) // 2
-    rec = start([WORKLOAD, "pingpong", "--seconds", "4", "--cpu", "0"])
+    rec = start([WORKLOAD, "pingpong", "--seconds", "8", "--cpu", "0"])
     try:
         r = start([THAW, "record", "-a", "-F", "0", "--max-overhead", "100", "-d", "3", "-o", "c.thaw"])
-        time.sleep(1.5)
+        wait_for_events(r)
+        time.sleep(0.5)
         a, from_ns = switches()
         time.sleep(0.8)
         b, to_ns = switches()

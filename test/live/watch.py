@@ -12,7 +12,7 @@ import sys
 import time
 
 from harness import (BUILD, THAW, WORKLOAD, Skip, check, info, near, report, run, start, stop,
-                     tests_of, thaw, wait_until)
+                     tests_of, thaw, wait_for_events, wait_until)
 
 EVENTDUMP = os.path.join(BUILD, "release", "live", "eventdump")
 S = 1_000_000_000
@@ -36,9 +36,7 @@ def recorder(*args):
     """A recording that goes on: its first events are in the file."""
     rec = start([THAW, "record", "-o", "c.thaw", *args])
     try:
-        wait_until(lambda: os.path.exists("c.thaw") and os.path.getsize("c.thaw") > 2000
-                   or rec.poll() is not None, 20, "no file")
-        check(rec.poll() is None, f"record ended: {rec.returncode}")
+        wait_for_events(rec)
     except AssertionError:
         stop(rec)
         raise
@@ -358,9 +356,9 @@ def test_lowered_sample_rate():
         was = int(f.read())
     if was < 2000:
         raise Skip(f"kernel.perf_event_max_sample_rate is {was}")
-    rec = start([THAW, "record", "-o", "c.thaw", "--", WORKLOAD, "spin", "1", "3"])
+    rec = recorder("--", WORKLOAD, "spin", "1", "5")
     try:
-        time.sleep(1.5)
+        time.sleep(0.5)
         with open(MAX_RATE, "w", encoding="ascii") as f:
             f.write(str(was // 2))
         _, err = rec.communicate(timeout=60)

@@ -121,7 +121,8 @@ def test_join():
     truth, rep = recorded(LOCKS, "join", "--seconds", 2)
     want = truth["locks"][0]
     only(rep, truth, [])
-    joiner = next(t for t in rep["threads"] if t["comm"] == "joiner")
+    # Those that it joins bear its name.
+    joiner = next(t for t in rep["threads"] if t["tid"] == want["waiters"][0]["tid"])
     near(joiner["waits"].get("join", 0), want["wait_ns"], 0,
          AGREED * want["wait_ns"] + stolen(truth, want["wait_ns"]) + 500_000,
          "waited for threads to end")

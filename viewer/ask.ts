@@ -35,6 +35,12 @@ export function makeQuery(name: string, args: Args = {}): string {
 
 /* Marks that turn the direction of text: a name with one would be read as another name. */
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/* The same in JSON, which has them as numbers; nearly no capture has any. */
+const MAYBE_TURNING = /\\u(061c|20[0-9a-f]{2})/i;
+
+function withoutTurning(_key: string, value: unknown): unknown {
+	return typeof value === "string" ? value.replace(TURNING, "\ufffd") : value;
+}
 
 /* What begins like an error is one: no binary answer has this text at its start. */
 function errorIn(bytes: ArrayBuffer): string | null {
@@ -57,7 +63,7 @@ export class Asker {
 
 	async askJson<T>(name: string, args?: Args): Promise<T> {
 		const text = new TextDecoder().decode(await this.ask(name, args));
-		return JSON.parse(text.replace(TURNING, "\ufffd")) as T;
+		return JSON.parse(text, MAYBE_TURNING.test(text) ? withoutTurning : undefined) as T;
 	}
 }
 

@@ -13,7 +13,7 @@ export interface Surface {
 	width: number;
 	height: number;
 	redraw(): void;
-	/* At once, for paper: no frame comes before it. */
+	/* At once, for printing, which waits for no frame. */
 	paint(): void;
 }
 

@@ -16,7 +16,7 @@ function totals(page: Page): Map<number, number> {
 		if (ns)
 			sums.set(cls, (sums.get(cls) ?? 0) + ns);
 	};
-	/* A number that is no longer used has the name of the first. */
+	/* Retired ids share a name with the current one, which comes first. */
 	const ids = new Map([...page.info.reasons].reverse().map((r) => [r.name, r.id]));
 	for (const t of page.info.threads) {
 		add(RUNNING, t.running_ns);

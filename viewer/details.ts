@@ -10,7 +10,7 @@ import { ABSENT, chip, classWords, onScheme } from "./palette";
 import { stackBox } from "./stack";
 import { same } from "./state";
 import type { View } from "./timeline-view";
-import { clock, duration, el, plural, since } from "./util";
+import { duration, el, moment, plural, since } from "./util";
 
 const HOLDERS = 4; /* that are listed */
 
@@ -60,7 +60,7 @@ function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
 
 	add("Thread", `${t?.comm ?? "?"} `, el("span", { class: "dim" }, String(t?.tid ?? "")));
 	if (i.class !== ABSENT)
-		add("From", `${since(i.start, 1e3)} `, el("span", { class: "dim" }, clock(page.info, i.start)));
+		add("From", `${since(i.start, 1e3)} `, el("span", { class: "dim" }, moment(page.info, i.start)));
 	if (i.cpu !== null && i.cpu !== undefined && i.kind === "running")
 		add("On", `CPU ${i.cpu}`);
 	if (i.open)
@@ -83,7 +83,7 @@ function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
 		parts.push(stackBox(i.kind === "waiting" ? "Where it waited"
 			: `Where it ran${i.sample_ts === null ? "" : `, at ${since(i.sample_ts)}`}`,
 			i.stack));
-	/* Who waited is what one looks for; who woke it may be opened. */
+	/* Readers want the waiter's stack first: the waker's starts closed. */
 	if (i.waker?.stack.length)
 		parts.push(stackBox("Where its waker was", i.waker.stack, "waker", false));
 	return parts;
@@ -157,8 +157,7 @@ function ofStall(page: Page, act: DetailActions, index: number): Node[] {
 	const s = page.info.stalls[index];
 	const culprit = s.culprit === null ? undefined : page.thread(s.culprit);
 	const list = el("dl", { class: "facts" });
-	list.append(el("dt", {}, "From"), el("dd", {}, `${since(s.start, 1e6)} `,
-		el("span", { class: "dim" }, clock(page.info, s.start))));
+	list.append(el("dt", {}, "From"), el("dd", {}, moment(page.info, s.start)));
 	if (s.lock)
 		list.append(el("dt", {}, "Lock"), el("dd", {}, lockButton(page, s.lock.id, s.lock.name)));
 	if (culprit)
@@ -173,6 +172,9 @@ function ofStall(page: Page, act: DetailActions, index: number): Node[] {
 		disabled: !page.info.stalls[to],
 		onclick: () => act.pickStall(to),
 	}, to < index ? "‹ Longer" : "Shorter ›");
+	const where = el("div", { "data-test": "stall-stack" });
+	if (culprit)
+		void showStack(page, where, culprit.comm, culprit.index, s.culprit_at ?? s.start);
 	return [
 		el("h2", { class: "detail-title", "data-test": "detail-title" },
 			el("span", { class: "grow" }, `Stall ${index + 1} of ${page.info.stalls.length}`),
@@ -181,7 +183,19 @@ function ofStall(page: Page, act: DetailActions, index: number): Node[] {
 		list,
 		el("div", { class: "buttons" }, step(index - 1), step(index + 1),
 			el("button", { class: "button", onclick: () => page.state.back() }, "Back")),
+		where,
 	];
+}
+
+/* The stack of a stall's culprit, at the moment that tells most. */
+async function showStack(page: Page, root: HTMLElement, name: string, thread: number, ts: number): Promise<void> {
+	try {
+		const at = await page.askJson<Interval>("at", { thread, ts: Math.round(ts) });
+		root.replaceChildren(stackBox(at.kind === "waiting" ? `Where ${name} waited` : `Where ${name} ran`,
+			at.stack, "culprit"));
+	} catch {
+		root.replaceChildren();
+	}
 }
 
 export function capital(s: string): string {

@@ -72,7 +72,7 @@ export function mountFind(root: HTMLElement, page: Page): void {
 			field.removeAttribute("aria-activedescendant");
 	}
 
-	/* The middle of what the thread lived of the range that is looked at. */
+	/* Goes to the middle of the thread's life within the range. */
 	function goThread(index: number): void {
 		if (timeless(page)) {
 			page.state.set({ threads: [index] }, "push");
@@ -91,7 +91,7 @@ export function mountFind(root: HTMLElement, page: Page): void {
 		go = [];
 		const rows = found.threads.map((t) => option("thread", t.comm, `${t.tid}`,
 			() => goThread(t.index)));
-		/* What begins with the text was more likely meant than what only has it in it. */
+		/* Names that begin with the text come first: they were more likely meant. */
 		const text = field.value.trim().toLowerCase();
 		const first = (f: { name: string }) =>
 			(f.name.toLowerCase().startsWith(text) ? 0 : 1);

@@ -118,7 +118,7 @@ function drawNode(ctx: CanvasRenderingContext2D, tree: FlameTree, view: FlameVie
 	ctx.fillRect(x, y, width - 1, ROW - 1);
 	ctx.globalAlpha = hit || node === 0 ? 1 : 0.55;
 	if (tree.inlined[node]! && width > 6) {
-		/* A broken line below: this one has no frame of its own. */
+		/* A broken line below marks an inlined function, which has no frame of its own. */
 		ctx.globalAlpha *= 0.45;
 		ctx.fillStyle = colours.text(node);
 		for (let dash = x + 2; dash < x + width - 3; dash += 4)

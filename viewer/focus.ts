@@ -66,7 +66,7 @@ type Listener = () => void;
 export class Focus {
 	/** What is known of it; null while nothing is chosen, or the answer is on its way. */
 	interval: Interval | null = null;
-	/** The wait that one came from to its waker or holder: its links stay in sight. */
+	/** The wait from which a person went to its waker or holder: its links stay in sight. */
 	origin: Interval | null = null;
 	error = "";
 	private listeners: Listener[] = [];
@@ -104,7 +104,7 @@ export class Focus {
 		this.page.state.set({ focus: null, stall: null }, "push");
 	}
 
-	/** To who ended this wait. */
+	/** Goes to the waker of this wait. */
 	toWaker(): void {
 		const i = this.interval;
 		if (!i?.waker || i.waker.thread === null)
@@ -113,7 +113,7 @@ export class Focus {
 		this.move(i.waker.thread, i.waker.ts);
 	}
 
-	/** To who held this wait's lock: into the middle of what took most of that time. */
+	/** Goes to a holder of this wait's lock, into the middle of what took most of that time. */
 	async toHolder(which = 0): Promise<void> {
 		const i = this.interval;
 		const h = i && mainHolders(i)[which];

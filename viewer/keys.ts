@@ -9,7 +9,7 @@ export interface Key {
 	keys: string[]; /* as KeyboardEvent.key says; letters in lower case */
 	shown: string[];
 	words: string;
-	timed?: boolean; /* for nothing where no times were recorded */
+	timed?: boolean; /* useless where no times were recorded */
 	run(): void;
 }
 

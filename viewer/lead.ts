@@ -5,7 +5,7 @@
 import { notes } from "./details-rest";
 import type { Info, Page, Range } from "./page";
 import { same } from "./state";
-import { clock, date, duration, el, isOfTwo, plural, sideWords } from "./util";
+import { clock, date, duration, el, isOfTwo, moment, plural, sideWords } from "./util";
 import { timeless } from "./words";
 
 const BLACKOUT_WORDS = "blackout: nothing came from any CPU; the kernel or the virtual machine stood still";
@@ -98,7 +98,7 @@ export function mountLead(root: HTMLElement, page: Page, act: LeadActions): void
 			onclick: () => row.stall !== null ? act.pickStall(row.stall)
 				: act.pickRange({ from: row.start, to: row.start + row.ns }),
 		}, el("span", { class: "stall-time" }, duration(row.ns)),
-			el("span", { class: "dim" }, clock(info, row.start)),
+			el("span", { class: "dim" }, moment(info, row.start)),
 			el("span", { class: "stall-text", title: row.text }, row.text));
 		list.append(el("li", {}, button));
 		return button;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One lock at length: how long its waits took, who waited while who held it, when that was, and
- * where in the code. The lanes show the stretch that the timeline shows; all else is about the
- * selection.
+ * One lock at length: how long its waits took, who waited while which thread held it, when that
+ * was, and where in the code. The lanes show the stretch that the timeline shows; all else is about
+ * the selection.
  */
 import { Latest } from "./ask";
 import { makeLockLanes, type LockLine } from "./locks-lane";
@@ -10,24 +10,11 @@ import type { Page, Range } from "./page";
 import { same, scope, type State } from "./state";
 import { stackBox } from "./stack";
 import { focusOn, type Lock, type LockHolder } from "./summary";
-import { count, duration, el, percent, plural } from "./util";
+import { count, duration, el, plural } from "./util";
 import { isSignal, isSpin, lockKind } from "./words";
 
 const TOP = 4;
 const MATRIX = 8;
-
-/* "12% running, 80% waiting for a CPU" */
-function meanwhile(h: LockHolder): string {
-	const known = h.running_ns + h.runnable_ns + h.waiting_ns;
-	const parts: [number, string][] = [
-		[h.running_ns, "running"],
-		[h.runnable_ns, "waiting for a CPU"],
-		[h.waiting_ns, "waiting"],
-		[Math.max(0, h.blamed_ns - known), "not known"],
-	];
-	return parts.filter(([ns]) => ns > h.blamed_ns / 100)
-		.map(([ns, words]) => `${percent(ns, h.blamed_ns)} ${words}`).join(", ");
-}
 
 function sums(lock: Lock): string {
 	let text = `${plural(lock.waits, "wait")} of ${plural(lock.waiters_total, "thread")}, ` +
@@ -78,7 +65,7 @@ function nameOf(page: Page, side: { thread: number | null; others: number }): st
 	return page.thread(side.thread)?.comm ?? "?";
 }
 
-/* Waiters by holders: how long the one waited while the other had it. */
+/* Waiters by holders: how long each waiter waited while each holder had it. */
 function matrix(page: Page, line: LockLine): HTMLElement | null {
 	const holders = line.holders.slice(0, MATRIX);
 	const waiters = line.waiters.slice(0, MATRIX);
@@ -119,7 +106,7 @@ function holderPart(h: LockHolder): HTMLElement {
 	const who = h.comm === null ? "Not known" : `${h.comm} (${h.tid})`;
 	const part = el("details", {}, el("summary", {},
 		`${who}: ${duration(h.blamed_ns)} behind it`,
-		el("span", { class: "dim" }, h.comm === null ? "" : `  ${meanwhile(h)}`)));
+		el("span", { class: "dim" }, h.comm === null ? "" : `  ${h.meanwhile_words}`)));
 	if (h.stack_from)
 		part.append(stackBox(`It ${STACK_FROM[h.stack_from] ?? "was in"}`, h.stack));
 	if (h.stack_from !== "release" && h.release_stack.length)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Who held a lock when, and who waited meanwhile: a lane each, over the stretch that the timeline
- * shows. The time in which nobody waited has no holder here: nobody asked.
+ * shows. Holders are shown only while somebody waits.
  */
 import { makeSurface } from "./canvas";
 import { cssColour } from "./flame-colour";

@@ -7,47 +7,16 @@ import { mountLockDetail } from "./locks-detail";
 import type { Page } from "./page";
 import { makePanel, toggle } from "./panel";
 import { same } from "./state";
-import { askSummary, summaryWho, type Blame, type Lock, type Summary } from "./summary";
+import { askSummary, summaryWho, type Culprit, type Lock, type Summary } from "./summary";
 import { barCell, makeTable } from "./table";
-import { count, duration, el, percent, plural } from "./util";
-import { doingWords, isSignal, lockKind, lockWords, noLocksWords, whoWords } from "./words";
+import { count, duration, el } from "./util";
+import { isSignal, lockKind, noLocksWords } from "./words";
 
 const BLAMED = 4;
 
-/* "checkpointer (812) in flush_log, waiting for the disk, held commit_lock." */
-function blameWords(page: Page, s: Summary, b: Blame): string {
-	const lock = b.lock === null ? undefined : s.locks[b.lock];
-	const first = b.first_lock === null ? undefined : s.locks[b.first_lock];
-	const doing = doingWords(page, b.doing, b.reason);
-	let text = whoWords(b);
-	if (b.function)
-		text += ` in ${b.function}`;
-	if (doing)
-		text += `, ${doing}`;
-	if (lock)
-		text += `, held ${lockWords(lock)}`;
-	if (first && first !== lock)
-		text += ` and so ${lockWords(first)}`;
-	text += b.deadlock ? ": a deadlock." : ".";
-	const most = b.victims[0];
-	if (!most)
-		return text;
-	const gain = `${duration(b.most_gained_ns)} (${percent(b.most_gained_ns, most.wall_ns)} of its time)`;
-	return b.victims_total === 1
-		? `${text} Without it ${most.comm} would gain at most ${gain}.`
-		: `${text} Without it ${plural(b.victims_total, "thread")} would gain at most that, ` +
-		  `${most.comm} most: ${gain}.`;
-}
-
-/* Which rows of blame to tell: a holder once for a lock and a place, and nothing that is small. */
-function worthTelling(rows: readonly Blame[]): Blame[] {
-	const told = new Set<string>();
-	return rows.filter((b) => {
-		const key = `${b.pid} ${b.tid} ${b.lock} ${b.function}`;
-		const fresh = !told.has(key);
-		told.add(key);
-		return fresh && b.blamed_ns >= rows[0]!.blamed_ns / 10;
-	});
+/* The culprits that are worth naming. */
+function worthTelling(rows: readonly Culprit[]): Culprit[] {
+	return rows.filter((c) => c.blamed_ns >= rows[0]!.blamed_ns / 10);
 }
 
 function keyOf(lock: Lock): string {
@@ -90,7 +59,7 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 			{ id: "holder", head: "Mostly held by", optional: true, value: holder },
 		],
 		pick(l) {
-			/* What is inferred has no number that a link could hold. */
+			/* An inferred lock has no id that a link could hold. */
 			inferred = l.id === null ? keyOf(l) : null;
 			if (l.id === null && page.state.get().lock === null)
 				show();
@@ -98,7 +67,7 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 				page.state.set({ lock: l.id }, "push");
 		},
 	});
-	const signals = toggle("With signals",
+	const signals = toggle("Condition variables too",
 		"Show also condition variables, semaphores and such, " +
 		"which nobody holds", () => {
 		withSignals = !withSignals;
@@ -116,12 +85,12 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 	const split = el("div", { class: "split" }, main, side);
 
 	function showBlame(s: Summary): void {
-		const rows = worthTelling(s.blame).slice(0, BLAMED);
+		const rows = worthTelling(s.culprits).slice(0, BLAMED);
 		const list = el("ul", { class: "blame-list" });
 		for (const b of rows)
 			list.append(el("li", {},
 				el("b", { class: "blame-ns" }, duration(b.blamed_ns)),
-				el("span", {}, blameWords(page, s, b))));
+				el("span", {}, b.words)));
 		if (s.blamed.unknown_ns && s.blamed.unknown_ns > (s.blamed.waited_ns ?? 0) / 50)
 			list.append(el("li", {},
 				el("b", { class: "blame-ns" }, duration(s.blamed.unknown_ns)),
@@ -157,7 +126,7 @@ export function mountLocks(root: HTMLElement, page: Page): void {
 				? `${duration(ns)} more were waits for something to happen (condition variables ` +
 				  `and such), which is no contention.` : "",
 			answer.kernel_locks_recorded ? ""
-				: "Locks of the kernel were not recorded; what stacks tell is inferred.",
+				: "Locks of the kernel were not recorded; those marked inferred were seen on stacks.",
 		].filter(Boolean).join(" ");
 		showBlame(answer);
 		if (!panel.body.contains(split))

@@ -22,7 +22,7 @@ import { byId } from "./util";
 import { timeless } from "./words";
 import { FileHost, hasCapture } from "./worker";
 
-/* How long to wait before asking how far it is; near the end, nobody is to wait for that. */
+/* Pauses between questions about progress, shorter near the end so that the page opens at once. */
 const POLL_MS = 100;
 const POLL_SOON_MS = 20;
 
@@ -43,7 +43,7 @@ async function open(asker: Asker): Promise<Info> {
 	}
 }
 
-/* What a page of two captures has with it. */
+/* The comparison that a page of two captures carries. */
 function compared(): Compared | undefined {
 	const meta = document.querySelector<HTMLMetaElement>('meta[name="thaw-compared"]');
 	return meta ? JSON.parse(meta.content) as Compared : undefined;
@@ -67,6 +67,16 @@ function say(text: string): void {
 	byId("announce").textContent = text;
 }
 
+/* The first look is at what the first sentence is about, unless the address says otherwise. */
+function openAbout(page: Page): void {
+	const { about, compared } = page.info;
+	if (location.hash.length > 1 || compared || about.kind === "cpu")
+		return;
+	const { flame } = page.state.get();
+	const some = about.threads.length > 0 && about.threads.length < page.info.threads.length;
+	page.state.set({ flame: { ...flame, kind: about.kind }, lock: about.lock, threads: some ? about.threads : null });
+}
+
 function show(page: Page): void {
 	const { state, info } = page;
 	const view = new View(page);
@@ -78,10 +88,14 @@ function show(page: Page): void {
 	const pickRange = (range: Range) => pick(range, null);
 	const pickStall = (index: number) => {
 		const { start, ns } = info.stalls[index];
+		/* The page opened with the victims: the culprit is not among them. */
+		if (state.get().threads?.join() === info.about.threads.join())
+			state.set({ threads: null });
 		pick({ from: start, to: start + ns }, index);
 	};
 	const failed = (error: Error) => toast(error.message);
 	showPage();
+	openAbout(page);
 	byId("page").classList.toggle("timeless", timeless(page));
 	const timeline = new Timeline(byId("timeline"), makeCorner(page, view), page, view, focus, pickStall, failed);
 	const keys = keyTable({ page, view, focus, timeline, help: () => help() })

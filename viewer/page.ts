@@ -103,11 +103,13 @@ export interface Side {
 export interface Info {
 	schema: string;
 	progress: number;
-	compared?: Compared; /* not of the answer: the page has it with it */
+	compared?: Compared; /* not from the answer: the page carries it */
 	capture: Capture;
 	begin_unix_ns: number;
-	duration_ns: number; /* of the page's own times, which mean nothing if they were not seen */
+	duration_ns: number; /* in the page's own times, which mean nothing if none were recorded */
 	text: string;
+	/** What the text is about: what the page opens with. */
+	about: { kind: "cpu" | "wait"; lock: number | null; threads: number[] };
 	reasons: Reason[];
 	threads: Thread[];
 	cpus: number;
@@ -129,4 +131,5 @@ export interface Frame {
 	file: string | null;
 	line: number;
 	inlined: boolean;
+	guessed: boolean;
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * One colour for each thing that a thread can do, the same in every part of the page. Those that
- * are met most keep apart for all kinds of colour blindness, by lightness where hue is not enough:
- * running is green, wanting a CPU is yellow, locks are warm, things that threads do together are
- * purple, storage is dark blue, talking to others light blue, and waits that nobody suffers from
- * (timers, no work) are pale. Colour is never the only sign: lanes carry labels, and tooltips words.
+ * One colour for each thing that a thread can do, the same in every part of the page. The most
+ * common ones stay distinct for all kinds of colour blindness, by lightness where hue is not
+ * enough: running is green, wanting a CPU is yellow, locks are warm, things that threads do
+ * together are purple, storage is dark blue, talking to others light blue, and waits that nobody
+ * suffers from (timers, no work) are pale. Colour is never the only sign: lanes carry labels, and
+ * tooltips words.
  *
- * Rows stand in the order in which a column of the timeline stacks them, from the bottom up.
+ * Rows stand in the order in which a column of the timeline stacks them, from the bottom up. Those
+ * of reasons are in src/timeline/reason.def.
  */
+import REASONS from "../src/timeline/reason.def";
 import type { Page } from "./page";
 import { el } from "./util";
 
@@ -17,9 +20,6 @@ export const ABSENT = 102;
 export const CPU_IDLE = 103;
 export const BLACKOUT = 104;
 
-export const RUN_QUEUE = 27;
-export const THROTTLED = 28;
-
 interface Paint {
 	cls: number;
 	light: string;
@@ -28,38 +28,17 @@ interface Paint {
 	pale?: boolean; /* nobody suffers: drawn without a label of its own weight */
 }
 
+const REASON_ROW =
+	/^REASON\((\d+), .*,\s+\w+, ([\w |]+), (\d+), "(#\w+)", "(#\w+)"\)/gm;
+
+/* By level. */
+const REASON_PAINTS: Paint[] = [...REASONS.matchAll(REASON_ROW)]
+	.sort((a, b) => Number(a[3]) - Number(b[3]))
+	.map((m) => ({ cls: Number(m[1]), light: m[4]!, dark: m[5]!, pale: m[2]!.includes("PALE") }));
+
 const PAINTS: Paint[] = [
 	{ cls: RUNNING, light: "#0f9d72", dark: "#21a97f" },
-	{ cls: RUN_QUEUE, light: "#f2c53d", dark: "#dcb341" },
-	{ cls: THROTTLED, light: "#b98900", dark: "#a67f14" },
-	{ cls: 11, light: "#d6440c", dark: "#e2571f" } /* mutex */,
-	{ cls: 12, light: "#bd1e55", dark: "#c02a60" } /* rwlock */,
-	{ cls: 10, light: "#8c1d12", dark: "#a93122" } /* kernel lock */,
-	{ cls: 13, light: "#ef9166", dark: "#f7a37d" } /* semaphore */,
-	{ cls: 25, light: "#bf5a2a", dark: "#cc6a3a" } /* file lock */,
-	{ cls: 17, light: "#f3b597", dark: "#efb296" } /* futex */,
-	{ cls: 14, light: "#de98c4", dark: "#eaa0ce" } /* condvar */,
-	{ cls: 16, light: "#9c4583", dark: "#b660a0" } /* barrier */,
-	{ cls: 15, light: "#dcb0cd", dark: "#6f4f65" } /* join */,
-	{ cls: 2, light: "#0a62ad", dark: "#2a80cf" } /* disk */,
-	{ cls: 18, light: "#38449c", dark: "#5563c4" } /* page fault */,
-	{ cls: 29, light: "#7565d6", dark: "#8c7df0" } /* memory */,
-	{ cls: 19, light: "#46a7df", dark: "#54b4ea" } /* network */,
-	{ cls: 21, light: "#67bccb", dark: "#5fb3c2" } /* pipe */,
-	{ cls: 26, light: "#4f9db3", dark: "#4f9db3" } /* ipc */,
-	{ cls: 20, light: "#8cc6ec", dark: "#4c7c9b" } /* poll */,
-	{ cls: 24, light: "#8db4c0", dark: "#587984" } /* terminal */,
-	{ cls: 22, light: "#b5a8d8", dark: "#6b6090" } /* child */,
-	{ cls: 23, light: "#c9c2e2", dark: "#565070" } /* signal */,
-	{ cls: 30, light: "#6a5f8c", dark: "#9388ae" } /* the kernel */,
-	{ cls: 4, light: "#6c727b", dark: "#7d848e" } /* stopped */,
-	{ cls: 5, light: "#566273", dark: "#68778b" } /* debugger */,
-	{ cls: 9, light: "#a9bcc9", dark: "#4d606d" } /* frozen */,
-	{ cls: 0, light: "#5d636c", dark: "#6d747e" } /* not known */,
-	{ cls: 8, light: "#c6ccd4", dark: "#3c434d", pale: true } /* ended */,
-	{ cls: 7, light: "#dce1e7", dark: "#2d333c", pale: true } /* parked */,
-	{ cls: 1, light: "#d3d9e1", dark: "#353c48", pale: true } /* a timer */,
-	{ cls: 6, light: "#e6eaef", dark: "#262c35", pale: true } /* no work */,
+	...REASON_PAINTS,
 	{ cls: CPU_IDLE, light: "#e6eaef", dark: "#262c35", pale: true },
 	{ cls: LOST, light: "#9aa1ab", dark: "#69707b", hatched: true },
 	{ cls: BLACKOUT, light: "#3c424b", dark: "#aab1bc", hatched: true },
@@ -84,7 +63,7 @@ function choose(now: boolean): void {
 }
 
 query.addEventListener("change", () => choose(query.matches));
-/* What canvases are drawn with must be there before the style for paper is. */
+/* Canvases need their colours before the browser applies the style for paper. */
 addEventListener("beforeprint", () => {
 	document.documentElement.classList.add("printing");
 	choose(false);

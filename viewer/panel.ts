@@ -10,7 +10,7 @@ import { SHOWN } from "./layout";
 import type { Page, Range } from "./page";
 import { onScheme } from "./palette";
 import { same, scope, type State } from "./state";
-import { count, duration, el, plural, since } from "./util";
+import { count, duration, el, moment, plural, since } from "./util";
 import { timeless } from "./words";
 
 const CALM_MS = 150;
@@ -27,7 +27,7 @@ export interface PanelParts<T> {
 	/* What it is about, if not the selected range and threads. */
 	range?(state: State): Range;
 	who?(state: State): string;
-	/* Whether something else has changed that asks anew. */
+	/* Has something else changed that calls for a new answer? */
 	changed?(now: State, before: State): boolean;
 	ask(state: State): Promise<T>;
 	show(answer: T, state: State): void;
@@ -52,7 +52,7 @@ export function kindArgs(page: Page, state: State): Args {
 
 /* The button for that, there only where waits are counted. */
 export function idleToggle(page: Page): HTMLElement {
-	const { root, set } = toggle("With idle",
+	const { root, set } = toggle("Waiting for work too",
 		"Count also the time in which threads waited for work", () => {
 		const { flame } = page.state.get();
 		page.state.set({ flame: { ...flame, idle: !flame.idle } }, "push");
@@ -109,7 +109,8 @@ function makeHead(page: Page, tools: HTMLElement, words: () => string): {
 	const update = () => {
 		const state = page.state.get();
 		text.textContent = words();
-		text.title = words();
+		text.title = state.sel && !timeless(page)
+			? `${words()}\n${moment(page.info, state.sel.from)} to ${moment(page.info, state.sel.to)}` : words();
 		whole.hidden = !state.sel;
 		all.hidden = !state.threads;
 	};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stacks for people: short (which functions tell something, as view/frames.c picks them), long (a
+ * Stacks for people: short (which functions tell something, as report/frames.c picks them), long (a
  * list with files and lines), and as text to copy. Frames come leaf first, as in JSON.
  */
-import FRAMES from "../src/view/frames.def";
+import FRAMES from "../src/report/frames.def";
 import type { Frame } from "./page";
 import { copyText, el } from "./util";
 
@@ -61,9 +61,12 @@ function origin(f: Frame): string {
 	return [f.module, file].filter(Boolean).join("  ");
 }
 
+function tags(f: Frame): string {
+	return (f.inlined ? " (inlined)" : "") + (f.guessed ? " (guessed)" : "");
+}
+
 function stackText(frames: readonly Frame[]): string {
-	return frames.map((f) => `${f.name}${f.inlined ? " (inlined)" : ""}  ${origin(f)}`.trimEnd() + "\n")
-		.join("");
+	return frames.map((f) => `${f.name}${tags(f)}  ${origin(f)}`.trimEnd() + "\n").join("");
 }
 
 export function copyButton(text: () => string, props: { class: string; "data-test"?: string }):
@@ -86,14 +89,17 @@ export function stackBox(title: string, frames: readonly Frame[], id = "stack", 
 		const kinds = [
 			isKernel(f) && "kernel",
 			f.inlined && "inlined",
+			f.guessed && "guessed",
 			isPlain(f.name) && "plain",
 		];
-		const words = [f.name, origin(f), f.inlined ? "inlined" : ""];
+		const words = [f.name, origin(f), f.inlined ? "inlined" : "",
+			f.guessed ? "a guess: found by a look at the stack" : ""];
 		list.append(el("li", {
 			class: kinds.filter(Boolean).join(" ") || null,
 			title: words.filter(Boolean).join("\n"),
 		},
 		el("span", { class: "fn" }, f.name || "?"),
+		f.guessed ? el("span", { class: "tag" }, "guessed") : null,
 		el("span", { class: "dim" }, place(f) || f.module)));
 	}
 	if (!frames.length)

@@ -217,12 +217,12 @@ export class Store {
 	}
 }
 
-/* What a page shows first that was made to show something. */
+/* The state that an exported page was made to open with. */
 function start(): string {
 	return document.querySelector<HTMLMetaElement>('meta[name="thaw-start"]')?.content ?? "";
 }
 
-/* How many steps of this page lie behind. */
+/* How many steps of this page the back button can undo. */
 function depth(): number {
 	const d = (history.state as { depth?: unknown } | null)?.depth;
 	return typeof d === "number" ? d : 0;

@@ -52,6 +52,7 @@ export interface LockHolder {
 	running_ns: number;
 	runnable_ns: number;
 	waiting_ns: number;
+	meanwhile_words: string;
 	stack_from: string | null;
 	stack: Frame[];
 	release_stack: Frame[];
@@ -85,24 +86,20 @@ export interface Lock {
 	holders: LockHolder[];
 }
 
-export interface Blame extends Who {
-	doing: string | null;
-	reason: string | null;
+export interface Culprit extends Who {
 	function: string | null;
 	lock: number | null;
 	first_lock: number | null;
 	deadlock: boolean;
 	blamed_ns: number;
-	most_gained_ns: number;
-	victims_total: number;
-	victims: (Who & { blamed_ns: number; wall_ns: number })[];
+	words: string;
 }
 
 export interface Summary {
 	kernel_locks_recorded: boolean;
 	waits: Wait[];
 	locks: Lock[];
-	blame: Blame[];
+	culprits: Culprit[];
 	blamed: { waited_ns: number | null; charged_ns: number | null; unknown_ns: number | null };
 }
 
@@ -146,7 +143,7 @@ export function askSummary(page: Page, state: State): Promise<Summary> {
 	return answer;
 }
 
-/* A thread of the report in the page's list; numbers of threads may come again. */
+/* A thread of the report in the page's list; tids may be reused. */
 export function threadOf(page: Page, who: { pid?: number | null; tid: number | null },
 			 ts?: number): Thread | undefined {
 	const all = page.info.threads.filter((t) => t.tid === who.tid &&

@@ -17,7 +17,7 @@ import { timeless } from "./words";
 export interface Tab {
 	id: string; /* in the address */
 	title: string;
-	timed?: boolean; /* for nothing where no times were recorded */
+	timed?: boolean; /* useless where no times were recorded */
 	mount(root: HTMLElement, page: Page): void;
 }
 

@@ -4,9 +4,9 @@
  * that shows where the view is, and the stalls.
  */
 import type { Info, Range } from "./page";
-import { since } from "./util";
+import { clock, since } from "./util";
 
-export const AXIS_HEIGHT = 44;
+export const AXIS_HEIGHT = 54;
 export const STRIP_HEIGHT = 10; /* at the top: the whole recording */
 const TICK_TOP = STRIP_HEIGHT + 2;
 export const MARK_HEIGHT = 8; /* at the bottom: stalls */
@@ -89,6 +89,10 @@ export function drawAxis(g: CanvasRenderingContext2D, info: Info, p: AxisPicture
 		const words = since(ts, step);
 		if (x + 5 + g.measureText(words).width < width)
 			g.fillText(words, x + 5, TICK_TOP + 9);
+		const day = info.begin_unix_ns ? clock(info, ts, step >= 1e9 ? 0 : step >= 1e6 ? 3 : 6) : "";
+		g.fillStyle = colors.faint;
+		if (x + 5 + g.measureText(day).width < width)
+			g.fillText(day, x + 5, TICK_TOP + 21);
 		g.fillStyle = colors.line;
 		for (let i = 1; i < 5; i++) {
 			const minor = Math.round((ts + (step * i) / 5 - view.from) / per);

@@ -101,7 +101,7 @@ function drawLane(g: CanvasRenderingContext2D, s: Scene, row: Row): void {
 	const y = Math.round((row.y - s.top + LANE_PAD) * s.dpr);
 	const h = wanted.height;
 	if (row.kind === "cpu") {
-		/* What ran there may be nobody's business: then there is still a lane. */
+		/* The CPU may have run no recorded thread: its lane is still there. */
 		g.fillStyle = s.colors.band;
 		g.fillRect(0, y, wanted.width, h);
 	}
@@ -173,7 +173,7 @@ function drawBlackouts(g: CanvasRenderingContext2D, s: Scene): void {
 	}
 }
 
-/* What is not selected steps back; each selected range has its edges. */
+/* Dims what is not selected, and draws the edges of each selected range. */
 function drawSelection(g: CanvasRenderingContext2D, s: Scene): void {
 	const ranges = [{ range: s.sel, color: s.colors.accent }, { range: s.sel2, color: s.colors.second }]
 		.flatMap(({ range, color }) => (range ? [{ x: xOf(s, range.from), end: xOf(s, range.to), color }] : []))
@@ -211,7 +211,7 @@ function drawFocus(g: CanvasRenderingContext2D, s: Scene, i: Interval): void {
 	g.strokeRect(x - 1, y, w + 2, row.h - 2 * LANE_PAD + 3);
 }
 
-/* From who ended a wait to where that was, and from the wait to who held its lock. */
+/* From the waker to the end of the wait, and from the wait to its lock's holders. */
 function drawLinks(g: CanvasRenderingContext2D, s: Scene, i: Interval): void {
 	const here = s.rows.find(i.thread);
 	if (!here)

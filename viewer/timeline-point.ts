@@ -2,7 +2,7 @@
 /*
  * What a place in the lanes stands for: the interval there, for clicks and for the tooltip. Where a
  * column holds several intervals, the tooltip has their shares, and a click means the class that is
- * drawn under the pointer: who points at red means something red.
+ * drawn under the pointer: a person who points at red means something red.
  */
 import { Latest } from "./ask";
 import type { Interval } from "./focus";

@@ -29,7 +29,7 @@ export interface Process {
 export function groupThreads(threads: Thread[]): Process[] {
 	const found = new Map<string, Process>();
 	for (const t of threads) {
-		/* Without a pid there is nothing that would tell two of a name apart. */
+		/* Without a pid, nothing tells two processes of one name apart. */
 		const key = t.pid ? `p${t.pid}` : `n${t.process}`;
 		let p = found.get(key);
 		if (!p)

@@ -119,7 +119,7 @@ export class Source {
 	}
 
 	private keep(lanes: Lanes): void {
-		/* The one with the longest time stays: it has something to show wherever one goes. */
+		/* The answer with the longest time stays: it has something to show everywhere. */
 		const list = [lanes, ...this.answers];
 		if (list.length > KEEP) {
 			const span = (a: Lanes) => a.query.to - a.query.from;

@@ -17,7 +17,7 @@ import { CPU_HEIGHT, Rows, type Row } from "./timeline-rows";
 import { Source, type Wanted } from "./timeline-source";
 import { pageTip } from "./timeline-tip";
 import type { View } from "./timeline-view";
-import { duration, el } from "./util";
+import { duration, el, moment } from "./util";
 
 const AROUND = 12; /* lanes asked for above and below those in sight */
 const MUTEX = 11;
@@ -262,9 +262,11 @@ export class Timeline {
 		const { info } = this.page;
 		const stall = x === null ? null : stallAt(info, this.view.get(), this.width, x, y);
 		this.axis.classList.toggle("link", stall !== null || (x !== null && y < STRIP_HEIGHT));
-		if (x === null || stall === null)
+		if (x === null)
 			return this.tip.hide();
 		const box = this.axis.getBoundingClientRect();
+		if (stall === null)
+			return this.tip.show(box.left + x, box.top, box.bottom, moment(info, this.timeAt(x)), "");
 		const { ns, text } = info.stalls[stall];
 		this.tip.show(box.left + x, box.top, box.bottom, `stall ${duration(ns)}`, text);
 	}

@@ -82,6 +82,12 @@ export function clock(info: Info, ns: number, digits = 3): string {
 	return digits ? `${base}.${String(frac).padStart(digits, "0")}` : base;
 }
 
+/** A moment in both forms, as reports write it and --from takes it: 13:45:30.750 (+3.200s) */
+export function moment(info: Info, ns: number): string {
+	const offset = `+${(Math.floor(ns / MS) / 1e3).toFixed(3)}s`;
+	return info.begin_unix_ns ? `${clock(info, ns)} (${offset})` : offset;
+}
+
 export function date(info: Info, ns = 0): string {
 	const d = new Date(wall(info, ns));
 	const two = (n: number) => String(n).padStart(2, "0");

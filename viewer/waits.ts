@@ -12,7 +12,7 @@ import {
 	askSummary, focusOn, sinceBegin, summaryWho, type Summary, type Wait, type Waker,
 } from "./summary";
 import { barCell, makeTable } from "./table";
-import { clock, count, duration, el, plural } from "./util";
+import { count, duration, el, moment, plural } from "./util";
 import { nothingWords, unseenWords } from "./words";
 
 function wakerName(w: Waker): string {
@@ -24,7 +24,7 @@ function wakerWords(page: Page, w: Wait): string {
 	if (first)
 		return wakerName(first);
 	if (w.not_ended === w.count)
-		return "nobody so far";
+		return "nobody";
 	return page.info.capture.unseen.includes("wakers") ? "not seen" : "not known";
 }
 
@@ -60,7 +60,7 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 			  cell: (w) => duration(w.max_ns) },
 			{ id: "at", head: "At", title: "When the longest began", number: true,
 			  optional: true, value: (w) => w.max_start_unix_ns,
-			  cell: (w) => clock(page.info, sinceBegin(page, w.max_start_unix_ns)) },
+			  cell: (w) => moment(page.info, sinceBegin(page, w.max_start_unix_ns)) },
 			{ id: "place", head: "Where", wide: true, value: (w) => pathWords(w.stack),
 			  cell: (w) => placeCell(w) },
 			{ id: "waker", head: "Mostly woken by", optional: true,
@@ -81,7 +81,7 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 			name && el("b", { class: "lock-name" }, name));
 	}
 
-	const idle = toggle("With idle", "Show also threads that waited for work", () => {
+	const idle = toggle("Waiting for work too", "Show also threads that waited for work", () => {
 		withIdle = !withIdle;
 		show();
 	});
@@ -135,7 +135,7 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 		sum.textContent = [
 			rows.length ? "" : "Nobody waited for anything but work here.",
 			!withIdle && hidden.length
-				? `${duration(idleNs)} more were waits for work, by design, in ` +
+				? `${duration(idleNs)} more looked like waits for work, in ` +
 				  `${plural(hidden.length, "place")}.` : "",
 			unseenWords(page, "wakers"),
 		].filter(Boolean).join(" ");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sentences about what the engine found, in the words of the text report (view/words.c), and about
+ * Sentences about what the engine found, in the words of the text report (report/words.c), and about
  * what there is not: a table without rows says why.
  */
-import LOCK_KINDS from "../src/model/lock.def";
+import LOCK_KINDS from "../src/model/lock/lock.def";
 import UNSEEN from "../src/wire/unseen.def";
 import type { Page } from "./page";
 import type { State } from "./state";
-import type { Who } from "./summary";
 import { isOfTwo } from "./util";
 
 function table(text: string, row: RegExp): Map<string, string> {
@@ -31,32 +30,6 @@ export function isSignal(kind: string): boolean {
 /* Those who wait for it burn CPU time and never sleep. */
 export function isSpin(kind: string): boolean {
 	return CLASSES.get(kind) === "SPIN";
-}
-
-/* "commit_lock", "the mutex at 0x1234", "a kernel mutex in pipe_write" */
-export function lockWords(lock: { kind: string; name: string; named: boolean }): string {
-	const words = lockKind(lock.kind);
-	if (lock.named && CLASSES.get(lock.kind) === "HELD")
-		return lock.name;
-	return lock.name.startsWith(words) ? `a ${lock.name}` : `the ${words} ${lock.name}`;
-}
-
-export function whoWords(who: Who | null | undefined): string {
-	return who ? `${who.comm} (${who.tid})` : "not known";
-}
-
-/* "running", "waiting for the disk", "" */
-export function doingWords(page: Page, doing: string | null, reason: string | null): string {
-	if (doing === "running")
-		return "running";
-	const why = page.info.reasons.find((r) => r.name === reason)?.words ?? "";
-	if (doing === "runnable" && reason !== "throttled")
-		return "waiting for a CPU";
-	if (!why)
-		return doing === "waiting" ? "waiting" : "";
-	if (why.startsWith("because "))
-		return `held up ${why}`;
-	return /^(for|on) /.test(why) ? `waiting ${why}` : why;
 }
 
 export function unseen(page: Page, what: string): boolean {

@@ -39,7 +39,7 @@ function workerMain(): void {
 		thaw_answer(): number;
 		thaw_answer_bytes(): number;
 	}
-	const STEP = 200000; /* events between two looks at the mail */
+	const STEP = 200000; /* events between two looks for messages */
 	const parts: Record<string, Uint8Array[]> = { engine: [], capture: [] };
 	const waiting: { id: number; query: string }[] = [];
 	const mail = new MessageChannel();
@@ -82,7 +82,7 @@ function workerMain(): void {
 		try {
 			if (more)
 				more = check(engine!.thaw_step(STEP)) > 0;
-			/* What the eye follows goes before what may take long. */
+			/* Answer what a person watches before what may take long. */
 			const quick = waiting.findIndex((w) => /^(lanes|cpus|at|cpu_at)\?/.test(w.query));
 			for (const { id, query } of waiting.splice(Math.max(0, quick), 1)) {
 				engine!.thaw_ask(put(new TextEncoder().encode(query + "\0")));

@@ -12,17 +12,3 @@ const char *cur_str_ref(struct cursor *c, size_t *ret_len)
 	*ret_len = p ? (size_t)n : 0;
 	return p;
 }
-
-void cur_str(struct cursor *c, char *out, size_t room)
-{
-	size_t n;
-	const char *p = cur_str_ref(c, &n);
-
-	if (!room)
-		return;
-	if (n > room - 1)
-		n = room - 1;
-	if (p)
-		memcpy(out, p, n);
-	out[n] = '\0';
-}

@@ -133,9 +133,6 @@ static inline uint64_t cur_varint(struct cursor *c)
 	return 0;
 }
 
-/* Copies a length-prefixed string into `out`, cut to fit and always terminated. */
-void cur_str(struct cursor *c, char *out, size_t room);
-
 /* The same, in place: bytes and length, not terminated. NULL when bad. */
 const char *cur_str_ref(struct cursor *c, size_t *ret_len);
 

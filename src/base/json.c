@@ -20,17 +20,17 @@ void json_init_buf(struct json *j, struct buf *into)
 	*j = (struct json){.into = into};
 }
 
-static struct buf *text(struct json *j)
+static struct buf *json_text(struct json *j)
 {
 	return j->into ? j->into : &j->kept;
 }
 
-static void put(struct json *j, const char *s)
+static void json_put(struct json *j, const char *s)
 {
-	buf_put(text(j), s, strlen(s));
+	buf_put(json_text(j), s, strlen(s));
 }
 
-static void flush(struct json *j)
+static void json_flush(struct json *j)
 {
 	if (!j->out)
 		return;
@@ -73,6 +73,18 @@ static size_t plain_len(const unsigned char *s, size_t len)
 	return n;
 }
 
+/* Escapes a character that a terminal would obey: it means the same to a parser. */
+static void put_code(struct buf *out, const char *s, size_t n)
+{
+	uint32_t code = text_code(s, n);
+
+	if (code < 0x10000)
+		buf_printf(out, "\\u%04x", code);
+	else
+		buf_printf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+			   0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
 static void quoted(struct buf *out, const char *val)
 {
 	const unsigned char *s = (const unsigned char *)val;
@@ -107,8 +119,9 @@ static void quoted(struct buf *out, const char *val)
 		} else if (*s == '"' || *s == '\\') {
 			buf_put_u8(out, '\\');
 			buf_put_u8(out, *s++);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			buf_printf(out, "\\u%04x", *s++);
+		} else if (!text_is_shown((const char *)s, n)) {
+			put_code(out, (const char *)s, n);
+			s += n;
 		} else {
 			buf_put(out, s, n);
 			s += n;
@@ -119,7 +132,7 @@ static void quoted(struct buf *out, const char *val)
 
 static void newline(struct json *j)
 {
-	struct buf *out = text(j);
+	struct buf *out = json_text(j);
 
 	if (j->tight)
 		return;
@@ -132,14 +145,14 @@ static void newline(struct json *j)
 static void lead(struct json *j, const char *key)
 {
 	if (j->kept.len >= KEPT)
-		flush(j);
+		json_flush(j);
 	if (j->need_comma)
-		buf_put_u8(text(j), ',');
+		buf_put_u8(json_text(j), ',');
 	if (j->depth)
 		newline(j);
 	if (key) {
-		quoted(text(j), key);
-		put(j, j->tight ? ":" : ": ");
+		quoted(json_text(j), key);
+		json_put(j, j->tight ? ":" : ": ");
 	}
 	j->need_comma = true;
 }
@@ -149,14 +162,14 @@ static void written(struct json *j)
 {
 	if (j->depth)
 		return;
-	flush(j);
+	json_flush(j);
 	buf_done(&j->kept);
 }
 
 static void open_with(struct json *j, const char *key, char c)
 {
 	lead(j, key);
-	buf_put_u8(text(j), (uint8_t)c);
+	buf_put_u8(json_text(j), (uint8_t)c);
 	j->need_comma = false;
 	j->depth++;
 }
@@ -166,15 +179,15 @@ static void close_with(struct json *j, char c)
 	j->depth--;
 	if (j->need_comma)
 		newline(j);
-	buf_put_u8(text(j), (uint8_t)c);
+	buf_put_u8(json_text(j), (uint8_t)c);
 	j->need_comma = true;
 	if (j->depth)
 		return;
-	buf_put_u8(text(j), '\n');
+	buf_put_u8(json_text(j), '\n');
 	written(j);
 }
 
-/* Most of what is written is numbers: without printf. */
+/* Without printf: most of the output is numbers. */
 static void digits(struct json *j, uint64_t val)
 {
 	char d[20];
@@ -183,7 +196,7 @@ static void digits(struct json *j, uint64_t val)
 	do
 		d[--n] = (char)('0' + val % 10);
 	while (val /= 10);
-	buf_put(text(j), d + n, sizeof(d) - n);
+	buf_put(json_text(j), d + n, sizeof(d) - n);
 }
 
 void json_obj(struct json *j, const char *key)
@@ -210,9 +223,9 @@ void json_str(struct json *j, const char *key, const char *val)
 {
 	lead(j, key);
 	if (val)
-		quoted(text(j), val);
+		quoted(json_text(j), val);
 	else
-		put(j, "null");
+		json_put(j, "null");
 	written(j);
 }
 
@@ -226,31 +239,31 @@ void json_u64(struct json *j, const char *key, uint64_t val)
 void json_i64(struct json *j, const char *key, int64_t val)
 {
 	lead(j, key);
-	buf_printf(text(j), "%" PRId64, val);
+	buf_printf(json_text(j), "%" PRId64, val);
 	written(j);
 }
 
 void json_i64s(struct json *j, const char *key, const int64_t *v, size_t n)
 {
 	lead(j, key);
-	buf_put_u8(text(j), '[');
+	buf_put_u8(json_text(j), '[');
 	for (size_t i = 0; i < n; i++) {
 		if (i)
-			buf_put_u8(text(j), ',');
+			buf_put_u8(json_text(j), ',');
 		if (v[i] < 0)
-			buf_put_u8(text(j), '-');
+			buf_put_u8(json_text(j), '-');
 		digits(j, v[i] < 0 ? -(uint64_t)v[i] : (uint64_t)v[i]);
 	}
-	buf_put_u8(text(j), ']');
+	buf_put_u8(json_text(j), ']');
 }
 
 void json_f64(struct json *j, const char *key, double val)
 {
 	lead(j, key);
 	if (isfinite(val))
-		buf_printf(text(j), "%.6g", val);
+		buf_printf(json_text(j), "%.6g", val);
 	else
-		put(j, "null");
+		json_put(j, "null");
 	written(j);
 }
 
@@ -264,10 +277,10 @@ void json_decimal(struct json *j, const char *key, uint64_t val, unsigned digits
 	digits(j, val / unit);
 	rest = val % unit;
 	if (rest)
-		buf_put_u8(text(j), '.');
+		buf_put_u8(json_text(j), '.');
 	while (rest) {
 		unit /= 10;
-		buf_put_u8(text(j), (uint8_t)('0' + rest / unit));
+		buf_put_u8(json_text(j), (uint8_t)('0' + rest / unit));
 		rest %= unit;
 	}
 	written(j);
@@ -276,14 +289,14 @@ void json_decimal(struct json *j, const char *key, uint64_t val, unsigned digits
 void json_bool(struct json *j, const char *key, bool val)
 {
 	lead(j, key);
-	put(j, val ? "true" : "false");
+	json_put(j, val ? "true" : "false");
 	written(j);
 }
 
 void json_null(struct json *j, const char *key)
 {
 	lead(j, key);
-	put(j, "null");
+	json_put(j, "null");
 	written(j);
 }
 
@@ -298,6 +311,6 @@ void json_u64_if(struct json *j, const char *key, bool known, uint64_t val)
 void json_raw(struct json *j, const char *key, const void *raw, size_t len)
 {
 	lead(j, key);
-	buf_put(text(j), raw, len);
+	buf_put(json_text(j), raw, len);
 	written(j);
 }

@@ -15,7 +15,7 @@
 
 struct json {
 	FILE *out;
-	/* fwrite(), if there is a file: what has none need not be linked with it. */
+	/* fwrite(), if there is a file: programs without one need not link it. */
 	size_t (*write)(const void *p, size_t size, size_t n, FILE *out);
 	struct buf *into;
 	struct buf kept; /* on its way to the file */

@@ -17,10 +17,11 @@ struct map_slot {
 };
 
 struct map {
-	struct map_slot *slots;
-	uint8_t *used;
+	struct map_slot *slots; /* key 0: a free one; the entry of that key is in `zero` */
 	size_t n;
 	size_t mask;
+	struct map_slot zero;
+	bool has_zero;
 };
 
 /* The value's place, or NULL. Valid until the next map_put() or map_del(). */

@@ -9,7 +9,7 @@
 
 #define LARGE_PAGE (2u << 20)
 
-static void *checked(void *p)
+static void *mem_checked(void *p)
 {
 	if (!p) {
 		fputs("thaw: out of memory\n", stderr);
@@ -20,12 +20,12 @@ static void *checked(void *p)
 
 void *mem_alloc(size_t size)
 {
-	return checked(malloc(size ? size : 1));
+	return mem_checked(malloc(size ? size : 1));
 }
 
 void *mem_zalloc(size_t size)
 {
-	return checked(calloc(1, size ? size : 1));
+	return mem_checked(calloc(1, size ? size : 1));
 }
 
 void *mem_slab(size_t size)
@@ -34,7 +34,7 @@ void *mem_slab(size_t size)
 
 	if (posix_memalign(&p, LARGE_PAGE, size))
 		p = NULL;
-	checked(p);
+	mem_checked(p);
 	/* Only advice: without large pages it is memory like any other. */
 	(void)madvise(p, size, MADV_HUGEPAGE);
 	return p;
@@ -43,16 +43,16 @@ void *mem_slab(size_t size)
 void *mem_grow(void *p, size_t n, size_t size)
 {
 	if (size && n > SIZE_MAX / size)
-		return checked(NULL);
-	return checked(realloc(p, n && size ? n * size : 1));
+		return mem_checked(NULL);
+	return mem_checked(realloc(p, n && size ? n * size : 1));
 }
 
 char *mem_strdup(const char *s)
 {
-	return checked(strdup(s));
+	return mem_checked(strdup(s));
 }
 
 char *mem_strndup(const char *s, size_t n)
 {
-	return checked(strndup(s, n));
+	return mem_checked(strndup(s, n));
 }

@@ -13,7 +13,7 @@ enum { HELP_ID = 1000, FIRST_ID = 1001, ROWS_MAX = 64 };
 /* Columns: where help begins, and where it ends. */
 enum { HELP_AT = 26, HELP_WIDE = 80 };
 
-static const char *limit(const struct option_row *r, uint64_t v, char *out, size_t room)
+static const char *options_limit(const struct option_row *r, uint64_t v, char *out, size_t room)
 {
 	if (r->type == OPTION_DURATION)
 		return units_duration(out, room, v);
@@ -28,10 +28,11 @@ static int out_of_range(const struct option_row *r, const char *arg)
 	char min[32], max[32];
 
 	return err_set(-EINVAL, "--%s: %s is out of range, %s to %s", r->name, arg,
-		       limit(r, r->min, min, sizeof(min)), limit(r, r->max, max, sizeof(max)));
+		       options_limit(r, r->min, min, sizeof(min)),
+		       options_limit(r, r->max, max, sizeof(max)));
 }
 
-static int set(const struct option_row *r, const char *arg, void *into)
+static int options_set(const struct option_row *r, const char *arg, void *into)
 {
 	void *at = (char *)into + r->offset;
 	uint64_t v = 0;
@@ -115,7 +116,7 @@ const char *options_closest(const char *word, const char *const *names)
 }
 
 /* What getopt stumbled over is in optopt: a letter, the id of a long option, or 0 for no option. */
-static int unknown(const struct option_row *rows, const char *arg)
+static int options_unknown(const struct option_row *rows, const char *arg)
 {
 	const char *names[ROWS_MAX + 1] = {"help"}, *near;
 	char word[64];
@@ -178,11 +179,11 @@ int options_parse(const struct option_row *rows, int argc, char **argv, unsigned
 		if (c == ':')
 			return lacks_value(rows);
 		if (c == '?')
-			return unknown(rows, argv[optind - 1]);
+			return options_unknown(rows, argv[optind - 1]);
 		for (int i = 0; rows[i].name; i++)
 			if (c == FIRST_ID + i || (c < 256 && c == rows[i].letter))
 				r = &rows[i];
-		rc = r ? set(r, optarg, into) : -EINVAL;
+		rc = r ? options_set(r, optarg, into) : -EINVAL;
 		if (rc)
 			return rc;
 	}

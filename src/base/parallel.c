@@ -14,7 +14,7 @@ struct work {
 	atomic_size_t next;
 };
 
-static void *take(void *arg)
+static void *parallel_take(void *arg)
 {
 	struct work *w = arg;
 	size_t i;
@@ -33,9 +33,9 @@ void parallel(size_t n, void (*fn)(void *arg, size_t i), void *arg)
 
 	/* This thread is one of them: without any others the work is done all the same. */
 	while (more < THREADS_MAX - 1 && (long)more + 1 < cpus && more + 1 < n &&
-	       !pthread_create(&others[more], NULL, take, &w))
+	       !pthread_create(&others[more], NULL, parallel_take, &w))
 		more++;
-	take(&w);
+	parallel_take(&w);
 	while (more)
 		pthread_join(others[--more], NULL);
 }

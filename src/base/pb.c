@@ -29,29 +29,10 @@ void pb_some(struct buf *b, unsigned field, uint64_t v)
 		pb_u64(b, field, v);
 }
 
-void pb_s64(struct buf *b, unsigned field, int64_t v)
-{
-	pb_u64(b, field, zigzag(v));
-}
-
-void pb_fixed32(struct buf *b, unsigned field, uint32_t v)
-{
-	key(b, field, FIXED32);
-	little_endian(b, v, 4);
-}
-
 void pb_fixed64(struct buf *b, unsigned field, uint64_t v)
 {
 	key(b, field, FIXED64);
 	little_endian(b, v, 8);
-}
-
-void pb_f64(struct buf *b, unsigned field, double v)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &v, sizeof(bits));
-	pb_fixed64(b, field, bits);
 }
 
 void pb_bytes(struct buf *b, unsigned field, const void *p, size_t n)
@@ -87,7 +68,7 @@ size_t pb_begin(struct buf *b, unsigned field)
 	return b->len;
 }
 
-/* Most messages are short: room for one byte of length is there, a longer one moves them. */
+/* Most messages are short: pb_begin() leaves room for one byte of length; more moves them. */
 void pb_end(struct buf *b, size_t at)
 {
 	size_t len = b->len - at, more = pb_varint_len(len) - 1;

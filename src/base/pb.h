@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes protocol buffers into a struct buf, field by field, in the shortest form. There is no
- * schema here: the caller knows field numbers and types. What is written last for a field that
- * cannot repeat counts, and zeros are written like other numbers; pb_some() leaves them out, which
- * a reader takes as zero.
+ * schema here: the caller knows field numbers and types. If a field that cannot repeat is written
+ * twice, the last one counts. Zeros are written like other numbers; pb_some() leaves them out, and
+ * a reader assumes zero.
  *
  * A message in a message is written in place, without a buffer of its own:
  *
@@ -26,11 +26,7 @@
 void pb_u64(struct buf *b, unsigned field, uint64_t v);
 /* The same, but nothing for 0. */
 void pb_some(struct buf *b, unsigned field, uint64_t v);
-/* sint32, sint64. */
-void pb_s64(struct buf *b, unsigned field, int64_t v);
-void pb_fixed32(struct buf *b, unsigned field, uint32_t v);
 void pb_fixed64(struct buf *b, unsigned field, uint64_t v);
-void pb_f64(struct buf *b, unsigned field, double v);
 void pb_bytes(struct buf *b, unsigned field, const void *p, size_t n);
 /* Strings have to be UTF-8: base/text.h. */
 void pb_str(struct buf *b, unsigned field, const char *s);

@@ -6,7 +6,9 @@
 #ifndef THAW_BASE_TEXT_H
 #define THAW_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -15,9 +17,18 @@
 /* Length of the well-formed UTF-8 sequence at s, which ends with a 0 byte; 0: it is none. */
 size_t text_utf8_len(const char *s);
 
+/* The code point of the n bytes at s. */
+uint32_t text_code(const char *s, size_t n);
+
 /*
- * Appends s as valid UTF-8 in one line: each byte that belongs to no character becomes U+FFFD, a
- * control byte a space.
+ * Is the character at s, of n bytes (text_utf8_len()), one that is only shown? Not those that a
+ * terminal obeys (C0, C1), that end a line, or that turn the direction of what stands around them.
+ */
+bool text_is_shown(const char *s, size_t n);
+
+/*
+ * Appends s as valid UTF-8 in one line: each byte that belongs to no character becomes U+FFFD, as
+ * does a character that is not only shown; a control byte becomes a space.
  */
 void text_put_clean(struct buf *b, const char *s);
 

@@ -31,7 +31,8 @@ static const struct unit sizes[] = {
 	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30},
 };
 
-static int parse(const char *s, const struct unit *units, size_t n, uint64_t bare, uint64_t *ret)
+static int units_parse(const char *s, const struct unit *units, size_t n, uint64_t bare,
+		       uint64_t *ret)
 {
 	uint64_t factor = 0;
 	double v;
@@ -56,7 +57,7 @@ static int parse(const char *s, const struct unit *units, size_t n, uint64_t bar
 
 int units_parse_duration(const char *s, uint64_t unit_ns, uint64_t *ret_ns)
 {
-	if (parse(s, durations, ARRAY_LEN(durations), unit_ns, ret_ns))
+	if (units_parse(s, durations, ARRAY_LEN(durations), unit_ns, ret_ns))
 		return err_set(-EINVAL, "'%s' is not a duration; write it like 50us, 10ms or 2s",
 			       s);
 	return 0;
@@ -64,7 +65,7 @@ int units_parse_duration(const char *s, uint64_t unit_ns, uint64_t *ret_ns)
 
 int units_parse_size(const char *s, uint64_t *ret_bytes)
 {
-	if (parse(s, sizes, ARRAY_LEN(sizes), 1, ret_bytes))
+	if (units_parse(s, sizes, ARRAY_LEN(sizes), 1, ret_bytes))
 		return err_set(-EINVAL, "'%s' is not a size; write it like 4096, 64K or 16M", s);
 	return 0;
 }

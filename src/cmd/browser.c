@@ -11,26 +11,27 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-static bool set(const char *name)
+static bool browser_set(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value && *value;
 }
 
-/* By sudo and its like, root is on another user's screen, and browsers refuse that or should. */
+/* Under sudo, root is on another user's screen: browsers refuse that, or should. */
 bool browser_usable(void)
 {
-	if (!set("DISPLAY") && !set("WAYLAND_DISPLAY"))
+	if (!browser_set("DISPLAY") && !browser_set("WAYLAND_DISPLAY"))
 		return false;
-	return geteuid() != 0 || !(set("SUDO_UID") || set("PKEXEC_UID") || set("DOAS_USER"));
+	return geteuid() != 0 ||
+	       !(browser_set("SUDO_UID") || browser_set("PKEXEC_UID") || browser_set("DOAS_USER"));
 }
 
 static char *write_file(const char *address)
 {
-	const char *folder = set("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")
-			     : set("TMPDIR")	    ? getenv("TMPDIR")
-						    : "/tmp";
+	const char *folder = browser_set("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")
+			     : browser_set("TMPDIR")	    ? getenv("TMPDIR")
+							    : "/tmp";
 	struct buf b = {0};
 	char *path;
 	FILE *f;
@@ -58,7 +59,7 @@ static char *write_file(const char *address)
 	return NULL;
 }
 
-/* Away from the terminal: Ctrl-C is for thaw, and what a browser has to say is for nobody. */
+/* Detaches from the terminal: Ctrl-C is for thaw, and nobody wants a browser's output. */
 static void become_opener(const char *path)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -79,7 +80,7 @@ char *browser_open(const char *address)
 	int status = 0;
 	pid_t pid = path ? fork() : -1;
 
-	/* Twice, so that nobody has to wait for it. */
+	/* Fork twice, so that nobody has to wait for the browser. */
 	if (!pid) {
 		pid = fork();
 		if (!pid)

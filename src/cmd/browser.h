@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens an address in the user's browser. The address is a secret, and what stands in a command
- * line is not: the browser is given a file that only this user can read, and that sends it there.
+ * Opens an address in the user's browser. The address is a secret, and a command line is not: so
+ * the browser gets a file that only this user can read, which redirects it to the address.
  */
 #ifndef THAW_CMD_BROWSER_H
 #define THAW_CMD_BROWSER_H

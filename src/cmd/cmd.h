@@ -11,8 +11,8 @@
 #include "base/options.h"
 
 /*
- * What may stand beside the options. A command is the first and all that follow, or what stands
- * behind "--".
+ * What may stand beside the options. A command is the first operand with all that follow, or
+ * everything behind "--".
  */
 enum cmd_operand {
 	OPERAND_NONE,
@@ -73,11 +73,11 @@ int cmd_parse(const struct cmd_form *f, int argc, char **argv, void *into, const
 
 struct reader;
 /*
- * Opens a capture. With `names`, one that was torn before it got its names gets them now, as far as
- * this machine still knows them.
+ * Opens a capture. With `names`, a capture that was cut off before it got its names gets them now,
+ * as far as this machine still knows them.
  */
 int cmd_open(const char *path, bool names, struct reader **ret);
-/* On stderr, for verbs whose answer has no place for it. Nothing, if the capture is whole. */
+/* Tells on stderr what is damaged, for verbs whose answer has no place for it. */
 void cmd_tell_damage(const char *verb, const char *path, struct reader *r);
 
 #endif

@@ -46,8 +46,8 @@ static const struct {
 	const char *arg;
 	enum offer_kind kind;
 } values[] = {
-	{"FILE", OFFER_FILE}, {"PATH", OFFER_FOLDER},	  {"PID", OFFER_PID},
-	{"TID", OFFER_TID},   {"CAPTURE", OFFER_CAPTURE},
+	{"FILE", OFFER_FILE},	 {"PATH", OFFER_FOLDER}, {"PID", OFFER_PID},
+	{"PID|NAME", OFFER_PID}, {"TID", OFFER_TID},	 {"CAPTURE", OFFER_CAPTURE},
 };
 
 static struct offer offer_words(const struct cmd_form *f, const char *option)
@@ -92,7 +92,7 @@ void offer_print_words(const struct offer *o, FILE *out)
 		fprintf(out, "%s%s", i ? " " : "", word);
 }
 
-static const struct shell *find(const char *name)
+static const struct shell *completion_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		if (!strcmp(shells[i].name, name))
@@ -111,7 +111,7 @@ int cmd_completion(int argc, char **argv)
 	}
 	if (!rc && argc - first != 1)
 		rc = err_set(-EINVAL, "for which shell? Say bash or zsh");
-	else if (!rc && !(shell = find(argv[first])))
+	else if (!rc && !(shell = completion_find(argv[first])))
 		rc = err_set(-EINVAL, "there is none for '%s', only for bash and zsh", argv[first]);
 	if (rc)
 		return cmd_usage_error(argv[0]);

@@ -2,8 +2,8 @@
 /*
  * The script for bash: fixed text that walks over the words before the one to complete, and two
  * tables of cases, a verb's options and operands, and what an option's value may be. It needs no
- * package of completions, but lets that one complete the commands that thaw records, if it is
- * there. bash takes --option=value for three words.
+ * package, but lets bash-completion, where installed, complete the commands that thaw records. bash
+ * takes --option=value for three words.
  */
 #include "base/mem.h"
 #include "cmd/completion.h"

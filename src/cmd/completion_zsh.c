@@ -41,7 +41,7 @@ static void put_action(const struct offer *o, FILE *out)
 	fputc(')', out);
 }
 
-/* One that may be given several times excludes nothing; others themselves in both spellings. */
+/* An option that may not be repeated excludes itself, in both spellings. */
 static void put_option(const struct cmd_form *f, const struct option_row *r, FILE *out)
 {
 	struct offer o = offer_value(f, r);

@@ -16,9 +16,9 @@
 #include "cmd/progress.h"
 #include "diff/diff.h"
 #include "diff/folded.h"
+#include "diff/html.h"
 #include "diff/join.h"
-#include "diff/page.h"
-#include "page/page.h"
+#include "html/page.h"
 #include "store/reader.h"
 
 struct diff_args {
@@ -53,7 +53,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static void more(void)
+static void diff_more(void)
 {
 	fputs("\ncompare by:\n"
 	      "  pace                  times as they are, but all functions at one pace of the\n"
@@ -61,7 +61,7 @@ static void more(void)
 	      "  wall                  times for each second of the recording; for all others\n"
 	      "  cpu                   times for each second on a CPU\n"
 	      "  none                  times as they are\n"
-	      "\nthaw-diff(1) says how differences are told from chance.\n",
+	      "\nthaw help chance says how differences are told from chance.\n",
 	      stdout);
 }
 
@@ -88,14 +88,14 @@ const struct cmd_form cmd_diff_form = {
 		 "Says which functions, waits and locks take more or less time in the second\n"
 		 "capture, or range of time, and whether chance explains it.\n\n",
 	.rows = rows,
-	.more = more,
+	.more = diff_more,
 	.operands = {OPERAND_CAPTURE, OPERAND_CAPTURE},
 	.schema = DIFF_SCHEMA,
 	.words = words,
 };
 
-/* One of the two. */
-struct part {
+/* One side of the comparison. */
+struct diff_part {
 	const char *path;
 	struct cmd_choice choice;
 	struct cmd_capture capture;
@@ -118,33 +118,32 @@ static int parse_share(const char *option, const char *word, double *ret)
 	return 0;
 }
 
-static int parse_time(const char *option, const char *from, size_t n, uint64_t *ret)
+static int parse_time(const char *option, char *word, struct cmd_moment *ret)
 {
-	char word[32];
-	int rc;
+	int rc = *word ? moment_parse(word, NSEC_PER_SEC, ret) : 0;
 
-	if (!n)
-		return 0;
-	if (n >= sizeof(word))
-		return err_set(-EINVAL, "--%s: '%s' is no time", option, from);
-	memcpy(word, from, n);
-	word[n] = '\0';
-	rc = units_parse_duration(word, NSEC_PER_SEC, ret);
 	return rc ? err_add(rc, "--%s", option) : 0;
 }
 
-static int parse_range(const char *option, const char *word, struct cmd_choice *ret)
+/* The copies stay as long as the words that moments point to. */
+static int parse_range(const char *option, const char *word, char **ret_copy,
+		       struct cmd_choice *ret)
 {
-	const char *comma = word ? strchr(word, ',') : NULL;
+	char *copy = word ? mem_strdup(word) : NULL, *comma = word ? strchr(copy, ',') : NULL;
 	int rc;
 
+	*ret_copy = copy;
 	if (!word)
 		return 0;
 	if (!comma)
-		return err_set(-EINVAL, "--%s: '%s' is no range; say FROM,TO: 2s,5s", option, word);
-	rc = parse_time(option, word, (size_t)(comma - word), &ret->from);
-	rc = rc ? rc : parse_time(option, comma + 1, strlen(comma + 1), &ret->to);
-	if (!rc && ret->to && ret->to <= ret->from)
+		return err_set(-EINVAL,
+			       "--%s: '%s' is no range; say FROM,TO: 2s,5s or "
+			       "04:45:39,04:45:41.5",
+			       option, word);
+	*comma = '\0';
+	rc = parse_time(option, copy, &ret->from);
+	rc = rc ? rc : parse_time(option, comma + 1, &ret->to);
+	if (!rc && ret->to.word && !ret->to.clock && !ret->from.clock && ret->to.ns <= ret->from.ns)
 		return err_set(-EINVAL, "--%s: the range %s ends before it begins", option, word);
 	return rc;
 }
@@ -157,25 +156,48 @@ static bool same_file(const char *a, const char *b)
 	       (!stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
 }
 
-static bool overlap(const struct cmd_choice *a, const struct cmd_choice *b)
+static int say_overlap(const char *path)
 {
-	return (!a->to || b->from < a->to) && (!b->to || a->from < b->to);
+	return err_set(-EINVAL, "--before and --after overlap: part of %s would be on both sides",
+		       path);
 }
 
-static int check_parts(const struct part *a, const struct part *b)
+static bool is_clock(const struct cmd_choice *c)
 {
-	if (!same_file(a->path, b->path) || !overlap(&a->choice, &b->choice))
+	return c->from.clock || c->to.clock;
+}
+
+static bool overlap(const struct cmd_choice *a, const struct cmd_choice *b)
+{
+	return (!a->to.ns || b->from.ns < a->to.ns) && (!b->to.ns || a->from.ns < b->to.ns);
+}
+
+static int check_parts(const struct diff_part *a, const struct diff_part *b)
+{
+	const struct cmd_choice *ca = &a->choice, *cb = &b->choice;
+
+	if (!same_file(a->path, b->path) || is_clock(ca) || is_clock(cb) || !overlap(ca, cb))
 		return 0;
-	if (!a->choice.from && !a->choice.to && !b->choice.from && !b->choice.to)
+	if (!ca->from.word && !ca->to.word && !cb->from.word && !cb->to.word)
 		return err_set(-EINVAL,
 			       "both sides are %s; two ranges of it are compared with --before and "
 			       "--after",
 			       a->path);
-	return err_set(-EINVAL, "--before and --after overlap: part of %s would be on both sides",
-		       a->path);
+	return say_overlap(a->path);
 }
 
-static int parse_paths(int argc, char **argv, int first, struct part *a, struct part *b,
+/* Moments by the clock are checked later, when the capture is read. */
+static int check_sides(const struct diff_part *a, const struct diff_part *b)
+{
+	const struct diff_side *sa = &a->side, *sb = &b->side;
+
+	if (!same_file(a->path, b->path) || sa->start >= sb->start + sb->window ||
+	    sb->start >= sa->start + sa->window)
+		return 0;
+	return say_overlap(a->path);
+}
+
+static int parse_paths(int argc, char **argv, int first, struct diff_part *a, struct diff_part *b,
 		       const struct diff_args *args)
 {
 	if (argc - first > 2)
@@ -192,22 +214,25 @@ static int parse_paths(int argc, char **argv, int first, struct part *a, struct 
 }
 
 /* Both captures in a file without a name. */
-static int join(const struct part *a, const struct part *b, uint64_t *ret_moved,
-		struct reader **ret)
+static int diff_verb_join(const struct diff_part *a, const struct diff_part *b, uint64_t *ret_moved,
+			  struct reader **ret)
 {
 	const char *folder = getenv("TMPDIR");
-	char path[4096];
-	int fd, rc;
+	char path[4096], self[40];
+	int fd, copy, rc;
 
 	snprintf(path, sizeof(path), "%s/thaw-diff-XXXXXX", folder && *folder ? folder : "/tmp");
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return err_set(-errno, "cannot make a temporary file in %s: %s", path,
 			       strerror(errno));
-	close(fd);
-	rc = diff_join(a->capture.reader, b->capture.reader, path, ret_moved);
-	rc = rc ? rc : reader_open(path, ret);
 	unlink(path);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", copy);
+	rc = diff_join(a->capture.reader, b->capture.reader, fd, ret_moved);
+	rc = rc ? rc : reader_open(self, ret);
+	if (copy >= 0)
+		close(copy);
 	return rc;
 }
 
@@ -216,7 +241,7 @@ static int put_page(const struct diff *d, uint64_t moved, const char *output, st
 	struct buf title = {0}, start = {0}, compared = {0};
 	struct export_job job = {.reader = r};
 	struct output o;
-	int rc = output_create(output, &o);
+	int rc = output_create(output, false, &o);
 
 	if (rc)
 		return rc;
@@ -234,7 +259,7 @@ static int put_page(const struct diff *d, uint64_t moved, const char *output, st
 	return output_finish(&o, rc);
 }
 
-static int write_page(const struct part *a, const struct part *b, const struct diff *d,
+static int write_page(const struct diff_part *a, const struct diff_part *b, const struct diff *d,
 		      const char *output)
 {
 	bool one = same_file(a->path, b->path);
@@ -245,7 +270,7 @@ static int write_page(const struct part *a, const struct part *b, const struct d
 	if (same_file(output, a->path) || same_file(output, b->path))
 		return err_set(-EINVAL, "%s is one of the captures; write to another file", output);
 	if (!one)
-		rc = join(a, b, &moved, &r);
+		rc = diff_verb_join(a, b, &moved, &r);
 	if (rc)
 		return rc;
 	rc = put_page(d, moved, output, r);
@@ -267,7 +292,7 @@ static int check_format(const struct diff_args *args, enum export_kind *ret_kind
 }
 
 /* In the half of the bar from `from` on. */
-static int load(struct part *p, struct progress *bar, double from)
+static int diff_load(struct diff_part *p, struct progress *bar, double from)
 {
 	int rc;
 
@@ -284,13 +309,13 @@ static int load(struct part *p, struct progress *bar, double from)
 	return rc;
 }
 
-static void unload(struct part *p)
+static void unload(struct diff_part *p)
 {
 	diff_side_done(&p->side);
 	cmd_unload(&p->capture);
 }
 
-/* A list of nothing would say that there was nothing. */
+/* Refuses a kind that was not recorded: an empty list would say that nothing happened. */
 static int check_seen(const struct diff *d, enum export_kind kind)
 {
 	if (kind == EXPORT_CPU ? d->functions : kind == EXPORT_WAIT ? d->waits : d->locks)
@@ -299,8 +324,8 @@ static int check_seen(const struct diff *d, enum export_kind kind)
 		       d->notes.n ? d->notes.v[0] : "what is asked for was not recorded");
 }
 
-/* Chance is told by how much times differ from one another. */
-static int check_timed(const struct part *p, const struct diff_args *args)
+/* Without times there is no spread by which to tell a change from chance. */
+static int check_timed(const struct diff_part *p, const struct diff_args *args)
 {
 	if (args->format || !model_timeless(p->capture.model))
 		return 0;
@@ -317,7 +342,7 @@ static int write_out(const struct diff *d, const struct diff_args *args, enum ex
 	struct output o;
 	int rc = args->format ? check_seen(d, kind) : 0;
 
-	rc = rc ? rc : output_create(args->output, &o);
+	rc = rc ? rc : output_create(args->output, true, &o);
 	if (rc)
 		return rc;
 	if (args->format)
@@ -329,24 +354,25 @@ static int write_out(const struct diff *d, const struct diff_args *args, enum ex
 	return output_finish(&o, 0);
 }
 
-static int run(struct part *a, struct part *b, const struct diff_args *args,
-	       const struct diff_opts *opts, enum export_kind kind)
+static int diff_run(struct diff_part *a, struct diff_part *b, const struct diff_args *args,
+		    const struct diff_opts *opts, enum export_kind kind)
 {
 	struct progress bar;
 	struct diff *d;
 	int rc;
 
 	progress_begin(&bar, "diff");
-	rc = load(a, &bar, 0);
+	rc = diff_load(a, &bar, 0);
 	if (rc) {
 		progress_end(&bar);
 		return rc;
 	}
-	rc = load(b, &bar, 0.5);
+	rc = diff_load(b, &bar, 0.5);
 	progress_end(&bar);
 	if (!rc) {
 		d = diff_new(&a->side, &b->side, opts);
-		rc = check_timed(a, args);
+		rc = check_sides(a, b);
+		rc = rc ? rc : check_timed(a, args);
 		rc = rc ? rc : check_timed(b, args);
 		if (!rc && args->html)
 			rc = write_page(a, b, d, args->html);
@@ -361,9 +387,10 @@ static int run(struct part *a, struct part *b, const struct diff_args *args,
 int cmd_diff(int argc, char **argv)
 {
 	struct diff_opts opts = {.alpha = 0.01, .noise = 0.005};
-	struct part a = {0}, b = {0};
+	struct diff_part a = {0}, b = {0};
 	struct diff_args args = {0};
 	enum export_kind kind = EXPORT_CPU;
+	char *before = NULL, *after = NULL;
 	int first, rc = options_parse(rows, argc, argv, OPTIONS_PERMUTE, &args, &first);
 
 	if (rc > 0) {
@@ -371,8 +398,8 @@ int cmd_diff(int argc, char **argv)
 		return 0;
 	}
 	rc = rc ? rc : parse_paths(argc, argv, first, &a, &b, &args);
-	rc = rc ? rc : parse_range("before", args.before, &a.choice);
-	rc = rc ? rc : parse_range("after", args.after, &b.choice);
+	rc = rc ? rc : parse_range("before", args.before, &before, &a.choice);
+	rc = rc ? rc : parse_range("after", args.after, &after, &b.choice);
 	rc = rc ? rc : parse_share("alpha", args.alpha, &opts.alpha);
 	if (!rc && opts.alpha <= 0)
 		rc = err_set(-EINVAL, "--alpha: at 0 nothing would ever differ; say 1%% or 0.01");
@@ -381,9 +408,14 @@ int cmd_diff(int argc, char **argv)
 		rc = diff_per_parse(args.per, &opts.per);
 	rc = rc ? rc : check_format(&args, &kind);
 	rc = rc ? rc : check_parts(&a, &b);
-	if (rc)
-		return cmd_usage_error(argv[0]);
-	a.choice.thread = b.choice.thread = args.thread;
-	output_begin();
-	return run(&a, &b, &args, &opts, kind) ? cmd_fail(argv[0]) : 0;
+	if (rc) {
+		rc = cmd_usage_error(argv[0]);
+	} else {
+		a.choice.thread = b.choice.thread = args.thread;
+		output_begin();
+		rc = diff_run(&a, &b, &args, &opts, kind) ? cmd_fail(argv[0]) : 0;
+	}
+	free(before);
+	free(after);
+	return rc;
 }

@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "capture/engine.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
 #include "cmd/output.h"
 #include "cmd/recording.h"
+#include "engine/engine.h"
 
 struct doctor_args {
 	bool json, list, probe;
@@ -44,7 +44,7 @@ const struct cmd_form cmd_doctor_form = {
 	.schema = DOCTOR_SCHEMA,
 };
 
-static void choose(const struct guard *g, enum scope scope, struct choice *ret)
+static void doctor_choose(const struct guard *g, enum scope scope, struct choice *ret)
 {
 	char *const command[] = {"true", NULL};
 	struct plan plan = {.scope = scope,
@@ -60,7 +60,7 @@ static void choose(const struct guard *g, enum scope scope, struct choice *ret)
 		return;
 	}
 	snprintf(ret->why, sizeof(ret->why), "%s", err_msg());
-	/* What keeps an engine from it that could be used for something else tells more. */
+	/* Why an engine that works elsewhere cannot do this tells the user more. */
 	for (size_t i = 0; i < engine_count(); i++) {
 		int id = guard_engine_id(engine_at(i)->name);
 
@@ -75,8 +75,8 @@ static void choose(const struct guard *g, enum scope scope, struct choice *ret)
 static void diagnose(uint32_t accepted, struct diagnosis *d)
 {
 	guard_look(&d->g, accepted, true);
-	choose(&d->g, SCOPE_COMMAND, &d->command);
-	choose(&d->g, SCOPE_SYSTEM, &d->system);
+	doctor_choose(&d->g, SCOPE_COMMAND, &d->command);
+	doctor_choose(&d->g, SCOPE_SYSTEM, &d->system);
 	d->level = verdict_level(&d->g.verdict, d->command.engine);
 }
 

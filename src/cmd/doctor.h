@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "guard/guard.h"
-#include "trial/trial.h"
+#include "selftest/trial.h"
 
 /* What `thaw record` would do: for a command, and for the whole machine. */
 struct choice {
@@ -14,7 +14,7 @@ struct choice {
 	char why[512];	    /* then, why */
 };
 
-/* Of --probe. Without a reason why not, there are times. */
+/* The outcome of --probe: times, or the reason why there are none. */
 struct doctor_probe {
 	bool asked;
 	struct trial_own own;

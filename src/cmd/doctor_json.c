@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "capture/engine.h"
 #include "cmd/doctor.h"
+#include "engine/engine.h"
 
 static void json_number(struct json *j, const char *key, int32_t v)
 {

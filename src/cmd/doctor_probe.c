@@ -15,7 +15,7 @@ enum {
 };
 #define KERNEL_BUDGET_NS (200 * NSEC_PER_MSEC)
 
-static const struct guard_row *refusal(const struct guard_verdict *v)
+static const struct guard_row *doctor_probe_refusal(const struct guard_verdict *v)
 {
 	for (size_t i = 0; i < v->n_findings; i++)
 		if (v->findings[i].row->action == GUARD_REFUSE && !v->findings[i].accepted &&
@@ -24,7 +24,7 @@ static const struct guard_row *refusal(const struct guard_verdict *v)
 	return NULL;
 }
 
-static void note(char *why, size_t room, int rc)
+static void doctor_probe_note(char *why, size_t room, int rc)
 {
 	if (rc)
 		snprintf(why, room, "%s", err_msg());
@@ -42,13 +42,13 @@ void doctor_probe(const struct guard *g, struct doctor_probe *p)
 		snprintf(p->kernel_why, sizeof(p->kernel_why), "%s", e->why);
 		return;
 	}
-	note(p->own_why, sizeof(p->own_why), trial_own(OWN_MS, &p->own));
-	p->refused = refusal(v);
+	doctor_probe_note(p->own_why, sizeof(p->own_why), trial_own(OWN_MS, &p->own));
+	p->refused = doctor_probe_refusal(v);
 	if (p->refused)
 		snprintf(p->kernel_why, sizeof(p->kernel_why), "%s (%s)", p->refused->title,
 			 p->refused->id);
 	else
-		note(p->kernel_why, sizeof(p->kernel_why),
-		     trial_kernel(KERNEL_MS, few ? KERNEL_TRIES_FEW : KERNEL_TRIES,
-				  KERNEL_BUDGET_NS, &p->kernel));
+		doctor_probe_note(p->kernel_why, sizeof(p->kernel_why),
+				  trial_kernel(KERNEL_MS, few ? KERNEL_TRIES_FEW : KERNEL_TRIES,
+					       KERNEL_BUDGET_NS, &p->kernel));
 }

@@ -7,13 +7,13 @@
 
 #include "base/buf.h"
 #include "base/units.h"
-#include "capture/engine.h"
 #include "cmd/doctor.h"
-#include "view/words.h"
+#include "engine/engine.h"
+#include "report/words.h"
 
 enum { LABEL_WIDE = 8, CHOICE_WIDE = 20 };
 
-static void say(const char *label, const char *words)
+static void doctor_text_say(const char *label, const char *words)
 {
 	printf("  %-*s ", LABEL_WIDE, label);
 	words_wrap(stdout, words, LABEL_WIDE + 3, LABEL_WIDE + 3, WORDS_WIDTH);
@@ -48,7 +48,7 @@ static void machine_rows(const struct guard_facts *f)
 		buf_printf(&b, "; its version does not tell which fixes are in it");
 	if (f->realtime == SETTING_YES)
 		buf_printf(&b, "; real-time");
-	say("kernel", buf_cstr(&b));
+	doctor_text_say("kernel", buf_cstr(&b));
 	buf_clear(&b);
 	buf_printf(&b, "%s, %s", pw ? pw->pw_name : "nobody that has a name",
 		   guard_can_bpf(f) && guard_can_perfmon(f) ? "with CAP_BPF and CAP_PERFMON"
@@ -61,7 +61,7 @@ static void machine_rows(const struct guard_facts *f)
 		buf_printf(&b, ", in a pid namespace");
 	if (f->container[0])
 		buf_printf(&b, ", in a container (%s)", f->container);
-	say("user", buf_cstr(&b));
+	doctor_text_say("user", buf_cstr(&b));
 	buf_done(&b);
 }
 
@@ -108,7 +108,7 @@ static void engine_rows(const struct diagnosis *d)
 				   guard_engine_sees((enum guard_engine_id)id));
 		else
 			buf_printf(&b, "cannot be used: %s", e->why);
-		say(name, buf_cstr(&b));
+		doctor_text_say(name, buf_cstr(&b));
 		buf_done(&b);
 	}
 }
@@ -120,14 +120,14 @@ static void finding_rows(const struct guard_finding *f, bool brief)
 	buf_printf(&b, "%c%s%s%s.", toupper((unsigned char)f->row->title[0]), f->row->title + 1,
 		   f->accepted ? " (accepted)" : "",
 		   f->unsure ? " (perhaps: the version does not tell)" : "");
-	say(f->row->id, buf_cstr(&b));
+	doctor_text_say(f->row->id, buf_cstr(&b));
 	if (!brief)
-		say("", f->row->means);
-	say("", f->row->todo);
+		doctor_text_say("", f->row->means);
+	doctor_text_say("", f->row->todo);
 	if (f->row->action > GUARD_LIMIT && !f->accepted && !brief) {
 		buf_clear(&b);
 		buf_printf(&b, "To run the risk: thaw record --accept %s", f->row->id);
-		say("", buf_cstr(&b));
+		doctor_text_say("", buf_cstr(&b));
 	}
 	buf_done(&b);
 }
@@ -168,7 +168,7 @@ static void times_row(const char *label, const struct trial_times *t, const char
 			   units_duration(worst, sizeof(worst), t->worst_ns),
 			   units_count(failed, sizeof(failed), t->failed),
 			   units_count(tries, sizeof(tries), t->tries));
-	say(label, buf_cstr(&b));
+	doctor_text_say(label, buf_cstr(&b));
 	buf_done(&b);
 }
 

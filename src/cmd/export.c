@@ -13,7 +13,7 @@
 #include "cmd/progress.h"
 #include "store/reader.h"
 
-/* The share of the bar until the model is there; the rest is the exporter's walk. */
+/* The model's share of the bar; the rest is the exporter's. */
 #define LOADING 0.4
 
 struct export_args {
@@ -39,7 +39,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static void formats(void)
+static void export_formats(void)
 {
 	fputs("\nformats:\n", stdout);
 	formats_list(stdout);
@@ -60,31 +60,31 @@ const struct cmd_form cmd_export_form = {
 	.usage = "usage: thaw export -f FORMAT [options] [FILE]\n\n"
 		 "Writes a capture (capture.thaw) in another tool's format.\n\n",
 	.rows = rows,
-	.more = formats,
+	.more = export_formats,
 	.operands = {OPERAND_CAPTURE},
 	.words = words,
 };
 
-static int check(const struct export_args *a, const struct exporter *e)
+static int export_check(const struct export_args *a, const struct exporter *e)
 {
 	if (a->schema && !e->schema)
 		return err_set(-EINVAL, "%s has no schema that thaw could print; jsonl has",
 			       e->name);
 	if (a->schema)
 		return 0;
-	if (e->whole && (a->kind || a->choice.thread || a->choice.from || a->choice.to))
+	if (e->whole && (a->kind || a->choice.thread || a->choice.from_word || a->choice.to_word))
 		return err_set(-EINVAL,
 			       "%s has the whole recording in it: --kind, --thread, --from and "
 			       "--to are chosen there",
 			       e->name);
-	if (e->binary && !a->output && isatty(STDOUT_FILENO))
+	if (e->binary && (!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO))
 		return err_set(-EINVAL, "%s is nothing for a terminal; say -o report%s", e->name,
 			       e->suffix);
 	return 0;
 }
 
-static int parse(const struct export_args *a, enum export_kind *ret_kind,
-		 const struct exporter **ret_format)
+static int export_parse(struct export_args *a, enum export_kind *ret_kind,
+			const struct exporter **ret_format)
 {
 	int rc = cmd_check_choice(&a->choice);
 
@@ -92,10 +92,10 @@ static int parse(const struct export_args *a, enum export_kind *ret_kind,
 	if (!rc && a->kind)
 		rc = export_kind_parse(a->kind, ret_kind);
 	rc = rc ? rc : export_find(cmd_exporters, a->format ? a->format : "", ret_format);
-	return rc ? rc : check(a, *ret_format);
+	return rc ? rc : export_check(a, *ret_format);
 }
 
-/* What is read is not written over. */
+/* Refuses to overwrite the capture that is read. */
 static int check_output(const char *path, const char *output)
 {
 	struct stat in, out;
@@ -110,11 +110,11 @@ static int write_out(const struct exporter *format, struct export_job *job, cons
 		     const char *output)
 {
 	struct output o;
-	int rc = output_create(output, &o);
+	int rc = output_create(output, false, &o);
 
 	if (rc)
 		return rc;
-	/* There, a bar would be in the way of what is written. */
+	/* On a terminal, the bar would get between the lines of the output. */
 	if (!output && isatty(STDOUT_FILENO))
 		progress_end(job->progress_arg);
 	job->out = o.out;
@@ -166,8 +166,8 @@ static int run_whole(const char *path, const struct export_args *a, const struct
 	return rc;
 }
 
-static int run(const char *path, const struct export_args *a, const struct exporter *format,
-	       enum export_kind kind)
+static int export_run(const char *path, const struct export_args *a, const struct exporter *format,
+		      enum export_kind kind)
 {
 	const char *slash = strrchr(path, '/');
 	struct progress p;
@@ -203,7 +203,7 @@ int cmd_export(int argc, char **argv)
 	}
 	if (!rc && !args.format)
 		rc = err_set(-EINVAL, "which format? Say -f FORMAT; see --help");
-	rc = rc ? rc : parse(&args, &kind, &format);
+	rc = rc ? rc : export_parse(&args, &kind, &format);
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	output_begin();
@@ -211,5 +211,5 @@ int cmd_export(int argc, char **argv)
 		format->schema(stdout);
 		return output_close(stdout, "standard output") ? cmd_fail(argv[0]) : 0;
 	}
-	return run(path ? path : CMD_CAPTURE, &args, format, kind) ? cmd_fail(argv[0]) : 0;
+	return export_run(path ? path : CMD_CAPTURE, &args, format, kind) ? cmd_fail(argv[0]) : 0;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "view/words.h"
+#include "report/words.h"
 #include "wire/unseen.h"
 
 #define EXPORTER(name) extern const struct exporter export_##name;

@@ -42,7 +42,7 @@ static void list_topics(FILE *out)
 		fprintf(out, "  %-11s %s\n", topics[i].name, topics[i].summary);
 }
 
-static void more(void)
+static void help_more(void)
 {
 	fputs("\ntopics:\n", stdout);
 	list_topics(stdout);
@@ -52,7 +52,7 @@ const struct cmd_form cmd_help_form = {
 	.usage = "usage: thaw help [VERB | TOPIC]\n\n"
 		 "Lists the verbs and the topics, or explains one of them.\n\n",
 	.rows = rows,
-	.more = more,
+	.more = help_more,
 	.operands = {OPERAND_WORD},
 	.words = words,
 };
@@ -119,7 +119,7 @@ static const struct topic *find_topic(const char *name)
 	return NULL;
 }
 
-static int unknown(const char *word)
+static int help_unknown(const char *word)
 {
 	const char *near = closest(word, SIZE_MAX);
 
@@ -138,7 +138,7 @@ static int explain(const char *word)
 	else if (t)
 		t->print(stdout);
 	else
-		return unknown(word);
+		return help_unknown(word);
 	return 0;
 }
 

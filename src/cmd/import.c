@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
-static void formats(void)
+static void import_formats(void)
 {
 	const struct importer *f;
 
@@ -55,12 +55,12 @@ const struct cmd_form cmd_import_form = {
 	.usage = "usage: thaw import [options] FILE\n\n"
 		 "Makes a capture of what another tool recorded.\n\n",
 	.rows = rows,
-	.more = formats,
+	.more = import_formats,
 	.operands = {OPERAND_FILE},
 	.words = words,
 };
 
-static void summary(const struct import_opts *o, const struct import_result *res)
+static void import_summary(const struct import_opts *o, const struct import_result *res)
 {
 	char span[16], events[16], samples[16], size[16];
 
@@ -82,7 +82,7 @@ static void summary(const struct import_opts *o, const struct import_result *res
 		strcmp(o->output, CMD_CAPTURE) ? o->output : "");
 }
 
-static int run(const struct import_args *a, const char *path)
+static int import_run(const struct import_args *a, const char *path)
 {
 	struct progress p;
 	struct import_opts o = {.path = path,
@@ -102,7 +102,7 @@ static int run(const struct import_args *a, const char *path)
 	if (rc)
 		return cmd_fail("import");
 	if (!a->quiet)
-		summary(&o, &res);
+		import_summary(&o, &res);
 	return 0;
 }
 
@@ -118,5 +118,5 @@ int cmd_import(int argc, char **argv)
 		rc = err_set(-EINVAL, "which file? Say thaw import FILE");
 	if (rc)
 		return cmd_usage_error(argv[0]);
-	return run(&a, path);
+	return import_run(&a, path);
 }

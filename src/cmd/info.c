@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * thaw info: what a capture file is, and what is missing from it. It reads all events to count
- * them, so that what it says of damage is said of the whole file; --verify also checks what the
- * counts do not need, and makes damage a failure.
+ * thaw info: what a capture file is, and what is missing from it. It counts all events, so its
+ * findings on damage cover the whole file; --verify also checks what the counts do not need, and
+ * makes damage a failure.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@
 #include "store/inspect.h"
 #include "store/reader.h"
 #include "wire/loss.h"
+#include "wire/meta.h"
 
 #define INFO_SCHEMA "thaw.info/1"
 
@@ -57,7 +58,7 @@ struct counted {
 };
 
 /* LOST events are counted as losses, not as events: some of them the reader made itself. */
-static int count(struct reader *r, struct counted *t)
+static int info_count(struct reader *r, struct counted *t)
 {
 	uint64_t n = 0, of = reader_events(r);
 	struct progress p;
@@ -94,7 +95,7 @@ static const char *end_name(const struct reader_info *info)
 }
 
 /* A label and words, broken at spaces so that no line is wider than a terminal. */
-static void row(const char *label, const char *words)
+static void info_row(const char *label, const char *words)
 {
 	const size_t room = COLUMNS_WIDE - LABEL_WIDE - 1;
 
@@ -108,7 +109,7 @@ static void row(const char *label, const char *words)
 				cut = room;
 		}
 		printf("%-*s ", LABEL_WIDE, label);
-		/* From a file that anybody may have made: nothing that a terminal would obey. */
+		/* Anybody may have made the file: mask what a terminal would obey. */
 		for (size_t i = 0; i < cut; i++)
 			putchar((unsigned char)words[i] < 0x20 || words[i] == 0x7f ? '?'
 										   : words[i]);
@@ -125,7 +126,7 @@ static void fact_row(const struct reader *r, const char *label, const char *key)
 	const char *v = reader_meta(r, key, 0);
 
 	if (v)
-		row(label, v);
+		info_row(label, v);
 }
 
 static void put_word(struct buf *b, const char *w)
@@ -150,10 +151,10 @@ static void command_row(const struct reader *r)
 	struct buf b = {0};
 	const char *w;
 
-	for (size_t i = 0; (w = reader_meta(r, "command", i)); i++)
+	for (size_t i = 0; (w = reader_meta(r, META_COMMAND, i)); i++)
 		put_word(&b, w);
 	if (b.len)
-		row("command", buf_cstr(&b));
+		info_row("command", buf_cstr(&b));
 	buf_done(&b);
 }
 
@@ -168,23 +169,23 @@ static void finding_row(const char *v)
 	rest += strcspn(rest, " ");
 	snprintf(words, sizeof(words), "%.*s, %.*s:%s", (int)id, v, (int)action,
 		 action ? v + id + 1 : "", rest);
-	row("", words);
+	info_row("", words);
 }
 
 static void guard_rows_of(const struct reader *r)
 {
-	const char *verdict = reader_meta(r, "guard_verdict", 0), *v;
+	const char *verdict = reader_meta(r, META_GUARD_VERDICT, 0), *v;
 
 	if (!verdict)
 		return;
-	row("guard", verdict);
-	for (size_t i = 0; (v = reader_meta(r, "guard_finding", i)); i++)
+	info_row("guard", verdict);
+	for (size_t i = 0; (v = reader_meta(r, META_GUARD_FINDING, i)); i++)
 		finding_row(v);
-	for (size_t i = 0; (v = reader_meta(r, "guard_engine", i)); i++)
-		row("", v);
+	for (size_t i = 0; (v = reader_meta(r, META_GUARD_ENGINE, i)); i++)
+		info_row("", v);
 }
 
-static uint64_t duration(const struct reader_info *info)
+static uint64_t info_duration(const struct reader_info *info)
 {
 	return info->last_ts > info->first_ts ? info->last_ts - info->first_ts : 0;
 }
@@ -194,10 +195,26 @@ static bool is_timeless(const struct reader *r)
 {
 	const char *what;
 
-	for (size_t i = 0; (what = reader_meta(r, "unseen", i)); i++)
+	for (size_t i = 0; (what = reader_meta(r, META_UNSEEN, i)); i++)
 		if (!strcmp(what, "times"))
 			return true;
 	return false;
+}
+
+/* What thaw could not read while it recorded. */
+static void unread_rows(const struct reader *r)
+{
+	const char *what, *places = reader_meta(r, META_PLACES_UNTOLD, 0);
+	char words[160];
+
+	for (size_t i = 0; (what = reader_meta(r, META_UNREAD, i)); i++)
+		info_row(i ? "" : "not read", what);
+	if (!places)
+		return;
+	snprintf(words, sizeof(words),
+		 "where a lock lies, %s times: what its process maps was asked for too often",
+		 places);
+	info_row("not read", words);
 }
 
 static void time_row(const struct reader *r)
@@ -210,8 +227,8 @@ static void time_row(const struct reader *r)
 	if (info->start_unix_ns && localtime_r(&s, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &tm);
 	snprintf(words, sizeof(words), "%s, for %s", when,
-		 units_duration(span, sizeof(span), duration(info)));
-	row("recorded", is_timeless(r) ? "without times" : words);
+		 units_duration(span, sizeof(span), info_duration(info)));
+	info_row("recorded", is_timeless(r) ? "without times" : words);
 }
 
 static void events_rows(const struct counted *t)
@@ -219,13 +236,13 @@ static void events_rows(const struct counted *t)
 	char words[32], label[40];
 
 	snprintf(words, sizeof(words), "%10llu", (unsigned long long)t->events);
-	row("events", words);
+	info_row("events", words);
 	for (unsigned k = 1; k < EV_KINDS; k++) {
 		if (!t->kinds[k])
 			continue;
 		snprintf(words, sizeof(words), "%10llu", (unsigned long long)t->kinds[k]);
 		snprintf(label, sizeof(label), "  %s", event_name(k));
-		row(label, words);
+		info_row(label, words);
 	}
 }
 
@@ -243,11 +260,11 @@ static void losses_rows(const struct counted *t)
 				 loss_words(c));
 		else
 			snprintf(words, sizeof(words), "an unknown number: %s", loss_words(c));
-		row(label, words);
+		info_row(label, words);
 		label = "";
 	}
 	if (*label)
-		row(label, "none");
+		info_row(label, "none");
 }
 
 static void state_rows(const struct reader_info *info, const struct counted *t)
@@ -259,19 +276,19 @@ static void state_rows(const struct reader_info *info, const struct counted *t)
 		 info->complete && info->reason == END_INTERRUPTED ? ", ended by the user" : "");
 	if (t->bad && info->complete)
 		snprintf(words, sizeof(words), "damaged: %s", t->bad);
-	row("state", words);
+	info_row("state", words);
 	if (info->chunks_damaged) {
 		snprintf(words, sizeof(words), "%llu chunk%s damaged or missing, %s lost",
 			 (unsigned long long)info->chunks_damaged,
 			 info->chunks_damaged == 1 ? " is" : "s are",
 			 units_size(size, sizeof(size), info->bytes_lost));
-		row("", words);
+		info_row("", words);
 	}
 	if (info->chunks_unknown) {
 		snprintf(words, sizeof(words), "%llu chunk%s of a newer thaw skipped",
 			 (unsigned long long)info->chunks_unknown,
 			 info->chunks_unknown == 1 ? " is" : "s are");
-		row("", words);
+		info_row("", words);
 	}
 }
 
@@ -281,38 +298,39 @@ static void print_text(const struct reader *r, const char *path, const struct in
 	const struct reader_info *info = reader_info(r);
 	char words[160], size[16];
 
-	row("capture", path);
+	info_row("capture", path);
 	snprintf(words, sizeof(words), "%s in %llu chunks, format %u",
 		 units_size(size, sizeof(size), info->file_bytes), (unsigned long long)info->chunks,
 		 info->version);
-	row("size", words);
-	fact_row(r, "host", "host");
-	fact_row(r, "kernel", "kernel");
-	fact_row(r, "engine", "engine");
-	fact_row(r, "scope", "scope");
-	fact_row(r, "target", "target");
+	info_row("size", words);
+	fact_row(r, "host", META_HOST);
+	fact_row(r, "kernel", META_KERNEL);
+	fact_row(r, "engine", META_ENGINE);
+	fact_row(r, "scope", META_SCOPE);
+	fact_row(r, "target", META_TARGET);
 	command_row(r);
 	guard_rows_of(r);
 	time_row(r);
+	unread_rows(r);
 	events_rows(t);
 	losses_rows(t);
 	snprintf(words, sizeof(words), "%u, in %u modules; %zu addresses have names",
 		 reader_stacks(r), reader_modules(r), reader_symbols(r));
-	row("stacks", words);
+	info_row("stacks", words);
 	state_rows(info, t);
 	if (a->verify && !t->bad)
-		row("verified", "every byte was read and is as it was written");
+		info_row("verified", "every byte was read and is as it was written");
 }
 
 static void json_facts(struct json *j, const struct reader *r)
 {
 	const char *k, *v;
 
-	json_str(j, "host", reader_meta(r, "host", 0));
-	json_str(j, "kernel", reader_meta(r, "kernel", 0));
-	json_str(j, "engine", reader_meta(r, "engine", 0));
+	json_str(j, "host", reader_meta(r, META_HOST, 0));
+	json_str(j, "kernel", reader_meta(r, META_KERNEL, 0));
+	json_str(j, "engine", reader_meta(r, META_ENGINE, 0));
 	json_arr(j, "command");
-	for (size_t i = 0; (v = reader_meta(r, "command", i)); i++)
+	for (size_t i = 0; (v = reader_meta(r, META_COMMAND, i)); i++)
 		json_str(j, NULL, v);
 	json_arr_end(j);
 	json_arr(j, "facts");
@@ -355,7 +373,7 @@ static void print_json(const struct reader *r, const char *path, const struct in
 	json_u64(&j, "version", info->version);
 	json_facts(&j, r);
 	json_u64_if(&j, "start_unix_ns", info->start_unix_ns, info->start_unix_ns);
-	json_u64_if(&j, "duration_ns", !is_timeless(r), duration(info));
+	json_u64_if(&j, "duration_ns", !is_timeless(r), info_duration(info));
 	json_counts(&j, t);
 	json_u64(&j, "stacks", reader_stacks(r));
 	json_u64(&j, "modules", reader_modules(r));
@@ -373,11 +391,11 @@ static void print_json(const struct reader *r, const char *path, const struct in
 	putchar('\n');
 }
 
-static int show(struct reader *r, const char *path, const struct info_args *a)
+static int info_show(struct reader *r, const char *path, const struct info_args *a)
 {
 	struct counted t = {0};
 	char *finding = NULL;
-	int rc = count(r, &t), verified = 0;
+	int rc = info_count(r, &t), verified = 0;
 
 	if (rc)
 		return err_add(rc, "%s", path);
@@ -414,7 +432,7 @@ int cmd_info(int argc, char **argv)
 	rc = cmd_open(path, false, &r);
 	if (rc)
 		return cmd_fail(argv[0]);
-	rc = show(r, path, &args);
+	rc = info_show(r, path, &args);
 	reader_close(r);
 	return rc ? cmd_fail(argv[0]) : 0;
 }

@@ -2,9 +2,9 @@
 /*
  * Three processes: the recorder; the display, which follows the file (only what is new is read and
  * named) and owns the terminal; and for each refresh a short-lived copy of the display, which
- * finishes its copy of the model, something that can be done only once, and sends back the text.
- * A refresh costs what has happened since the last one. It is due once a second, and later where it
- * takes long: the display never uses more than a quarter of a CPU.
+ * finishes its copy of the model (a model can be finished only once) and sends back the text. The
+ * cost of a refresh grows with what has happened since the last one. One is due every second, or
+ * later if it takes long: the display never uses more than a quarter of a CPU.
  */
 #include "cmd/live.h"
 
@@ -20,9 +20,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/units.h"
-#include "capture/symbolize.h"
 #include "cmd/screen.h"
 #include "model/load.h"
+#include "record/symbolize.h"
 #include "store/reader.h"
 
 #define REFRESH_NS NSEC_PER_SEC
@@ -64,10 +64,11 @@ bool live_possible(void)
 
 /* ---- what there is to show ---- */
 
-static bool follow(struct display *d)
+static bool live_follow(struct display *d)
 {
 	const struct cmd_choice *c = d->opts->choice;
-	struct model_opts opts = {.from = c->from, .to = c->to, .min_lock_wait = c->min_lock_wait};
+	struct model_opts opts = {
+		.from = c->from.ns, .to = c->to.ns, .min_lock_wait = c->min_lock_wait};
 
 	if (!d->reader) {
 		if (reader_open(d->opts->path, &d->reader))
@@ -156,9 +157,9 @@ static char *take_text(struct display *d)
 	return text;
 }
 
-static bool refresh(struct display *d)
+static bool live_refresh(struct display *d)
 {
-	char *text = follow(d) ? take_text(d) : NULL;
+	char *text = live_follow(d) ? take_text(d) : NULL;
 
 	if (text)
 		screen_draw(&d->screen, text);
@@ -207,12 +208,12 @@ static bool pass_time(struct display *d, uint64_t at, const sigset_t *open)
 	return !fds[0].revents;
 }
 
-static void show(struct display *d, const sigset_t *open)
+static void live_show(struct display *d, const sigset_t *open)
 {
 	uint64_t due = 0, took;
 
 	screen_open(&d->screen, d->opts->keys);
-	d->namer = namer_new();
+	d->namer = namer_new("");
 	do {
 		uint64_t now = clock_mono_ns();
 
@@ -223,7 +224,7 @@ static void show(struct display *d, const sigset_t *open)
 		if (now < due && !resized)
 			continue;
 		resized = 0;
-		due = now + (refresh(d) ? REFRESH_NS : FIRST_NS);
+		due = now + (live_refresh(d) ? REFRESH_NS : FIRST_NS);
 		took = clock_mono_ns() - now;
 		if (due < now + (PAUSES + 1) * took)
 			due = now + (PAUSES + 1) * took;
@@ -231,7 +232,7 @@ static void show(struct display *d, const sigset_t *open)
 	screen_close(&d->screen);
 }
 
-/* Ctrl-C is for the recorder and the command; the display goes when the recorder says so. */
+/* Ctrl-C is for the recorder and the command; the recorder ends the display. */
 static void set_signals(sigset_t *ret_open)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTTOU};
@@ -264,7 +265,7 @@ struct live *live_start(const struct live_opts *opts)
 
 		close(fds[1]);
 		set_signals(&open);
-		show(&d, &open);
+		live_show(&d, &open);
 		_exit(0);
 	}
 	close(fds[0]);

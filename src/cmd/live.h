@@ -8,7 +8,7 @@
 #define THAW_CMD_LIVE_H
 
 #include "cmd/load.h"
-#include "view/locks.h"
+#include "report/locks.h"
 
 struct live_opts {
 	const char *path; /* of the capture; as a child process finds it */

@@ -14,7 +14,7 @@
 #include "cmd/output.h"
 #include "cmd/recording.h"
 #include "cmd/status.h"
-#include "view/locks.h"
+#include "report/locks.h"
 
 enum { DETAILS = 3 };
 #define UNSET UINT64_MAX
@@ -41,6 +41,8 @@ static const struct option_row rows[] = {
 	RECORDING_STACKS_ROW(AT(rec)),
 	RECORDING_INHERIT_ROW(AT(rec)),
 	RECORDING_RING_ROW(AT(rec)),
+	RECORDING_UNWIND_MEMORY_ROW(AT(rec)),
+	RECORDING_UNWIND_DIR_ROW(AT(rec)),
 	RECORDING_ENGINE_ROW(AT(rec)),
 	RECORDING_ACCEPT_ROW(AT(rec)),
 	RECORDING_OVERHEAD_ROW(AT(rec)),
@@ -132,7 +134,7 @@ static int check_file(const struct locks_args *a)
 	return 0;
 }
 
-static int view_opts(const struct locks_args *a, struct locks_opts *ret)
+static int view_opts(struct locks_args *a, struct locks_opts *ret)
 {
 	enum lock_kind kind;
 	int rc = cmd_check_choice(&a->choice);
@@ -155,7 +157,7 @@ static int view_opts(const struct locks_args *a, struct locks_opts *ret)
 
 /* ---- showing ---- */
 
-static int show(const char *path, const struct locks_args *a, const struct locks_opts *opts)
+static int locks_show(const char *path, const struct locks_args *a, const struct locks_opts *opts)
 {
 	struct summary_opts sopts = {0};
 	struct cmd_capture c = {0};
@@ -164,7 +166,7 @@ static int show(const char *path, const struct locks_args *a, const struct locks
 	int rc = cmd_load(path, &a->choice, &sopts, &c);
 
 	rc = rc ? rc : locks_pick(c.summary, opts, &picked);
-	rc = rc ? rc : output_create(a->output, &o);
+	rc = rc ? rc : output_create(a->output, true, &o);
 	if (!rc) {
 		if (a->json)
 			locks_json(c.summary, opts, &picked, o.out);
@@ -180,8 +182,8 @@ static int show(const char *path, const struct locks_args *a, const struct locks
 /* ---- recording ---- */
 
 /*
- * A file without a name: nothing is left behind, however this ends. Everybody who is to read it
- * while it grows inherits the descriptor.
+ * A file without a name: nothing is left behind, however this ends. The processes that read it
+ * while it grows inherit the descriptor.
  */
 static int temporary(char *ret_path, size_t room, int *ret_fd)
 {
@@ -200,18 +202,19 @@ static int temporary(char *ret_path, size_t room, int *ret_fd)
 	return 0;
 }
 
-static void tell(const struct locks_args *a, const struct session_result *res)
+static void locks_tell(const struct locks_args *a, const struct session_result *res)
 {
 	if (!a->quiet)
 		recording_tell_steps(res);
 	if (res->saved_as[0])
 		fprintf(stderr, "thaw: the file that was there before is now %s\n", res->saved_as);
 	if (a->keep && !a->quiet)
-		fprintf(stderr, "thaw: the recording is in %s\n", a->keep);
+		fprintf(stderr, "thaw: the recording is in %s\n",
+			res->beside[0] ? res->beside : a->keep);
 }
 
-static int record(const struct recording *rec, const struct locks_args *a,
-		  const struct locks_opts *opts)
+static int locks_record(const struct recording *rec, const struct locks_args *a,
+			const struct locks_opts *opts)
 {
 	struct live_opts live = {.path = rec->plan.output,
 				 .view = opts,
@@ -230,8 +233,8 @@ static int record(const struct recording *rec, const struct locks_args *a,
 		(void)cmd_fail("locks");
 		return recording_failed(rec, rc, &res);
 	}
-	tell(a, &res);
-	if (show(rec->plan.output, a, opts))
+	locks_tell(a, &res);
+	if (locks_show(rec->plan.output, a, opts))
 		return cmd_fail("locks");
 	if (res.command_ran)
 		return res.exit_status;
@@ -256,7 +259,7 @@ static int run_recording(struct locks_args *a, char **command, const struct lock
 		return cmd_fail("locks");
 	}
 	rec.plan.output = a->keep ? a->keep : path;
-	rc = record(&rec, a, opts);
+	rc = locks_record(&rec, a, opts);
 	recording_done(&rec);
 	if (fd >= 0)
 		close(fd);
@@ -292,8 +295,13 @@ int cmd_locks(int argc, char **argv)
 		rc = check_file(&a);
 	if (rc)
 		return cmd_usage_error(argv[0]);
+	if (recording && (a.choice.from.clock || a.choice.to.clock)) {
+		(void)err_set(-EINVAL, "--from and --to of a recording that is made now are times "
+				       "since its begin, like 3.2s");
+		return cmd_usage_error(argv[0]);
+	}
 	if (recording)
 		return run_recording(&a, command, &opts);
 	output_begin();
-	return show(path ? path : CMD_CAPTURE, &a, &opts) ? cmd_fail(argv[0]) : 0;
+	return locks_show(path ? path : CMD_CAPTURE, &a, &opts) ? cmd_fail(argv[0]) : 0;
 }

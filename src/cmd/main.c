@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "cmd/help.h"
+#include "cmd/terminal.h"
 
 #ifndef THAW_VERSION
 #define THAW_VERSION "0"
@@ -36,6 +37,7 @@ int main(int argc, char **argv)
 {
 	const struct verb *v;
 
+	terminal_begin();
 	if (argc < 2) {
 		help_usage(stderr);
 		return 2;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "capture/symbolize.h"
+#include "record/symbolize.h"
 #include "store/reader.h"
 
 void cmd_show_help(const struct cmd_form *f)
@@ -44,7 +44,7 @@ int cmd_open(const char *path, bool names, struct reader **ret)
 	if (rc)
 		return rc;
 	if (names && !reader_info(r)->has_symbols && reader_stacks(r))
-		reader_set_symtab(r, symbolize(r, notes, sizeof(notes)));
+		reader_set_symtab(r, symbolize(r, NULL, notes, sizeof(notes)));
 	reader_read_ahead(r);
 	*ret = r;
 	return 0;

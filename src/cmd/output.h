@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A reader that goes away ends the verb quietly, even if our parent ignored the signal for it. */
+/* If the reader goes away, the verb ends quietly, even if thaw's parent ignored SIGPIPE. */
 void output_begin(void);
 
 /* Columns for text on standard output: those of the terminal if it has more than 80. */
@@ -22,17 +22,20 @@ bool output_colour(void);
 int output_close(FILE *out, const char *name);
 
 /*
- * A file that appears whole or not at all: what stood under its name before stays until then.
- * Things that are no regular files (a pipe, /dev/stdout) are written to as they are.
+ * A file that appears whole or not at all: an older file of that name stays until then. Output that
+ * is not a regular file (a pipe, /dev/stdout) is written directly. In a folder that others can
+ * write to, thaw touches no file of theirs: see record/place.h.
  */
 struct output {
 	FILE *out;
+	int fd;		   /* its, if it is not standard output */
 	const char *path;  /* NULL: standard output */
 	char *real, *temp; /* NULL: nothing to be moved */
 	bool nameless;	   /* temp is not there yet */
 };
 
-int output_create(const char *path, struct output *ret);
+/* `path` NULL or "-": standard output. `text`: for people, see terminal.h. */
+int output_create(const char *path, bool text, struct output *ret);
 /* `rc` is how the writing went; the file only appears if it and this are 0. */
 int output_finish(struct output *o, int rc);
 

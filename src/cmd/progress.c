@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "cmd/terminal.h"
 
-/* What is done sooner than this needs no bar; and a bar that changes more often flickers. */
+/* A shorter task needs no bar; and a bar that changes more often flickers. */
 #define AFTER_NS (NSEC_PER_SEC / 2)
 #define EVERY_NS (NSEC_PER_SEC / 10)
 
@@ -38,7 +39,8 @@ void progress_show(void *arg, double done)
 	p->shown = now;
 	done = p->from + done * (p->to - p->from);
 	full = done <= 0 ? 0 : done >= 1 ? BAR : (int)(done * BAR);
-	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", p->what, full,
+	terminal_code(stderr, "\r");
+	fprintf(stderr, "%s [%.*s%*s] %3d%%", p->what, full,
 		"########################################", BAR - full, "", (int)(done * 100));
 	fflush(stderr);
 }
@@ -46,7 +48,7 @@ void progress_show(void *arg, double done)
 void progress_end(struct progress *p)
 {
 	if (p->shown)
-		fputs("\r\033[K", stderr);
+		terminal_code(stderr, "\r\033[K");
 	p->shown = 0;
 	p->terminal = false;
 }

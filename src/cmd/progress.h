@@ -14,11 +14,11 @@ struct progress {
 };
 
 void progress_begin(struct progress *p, const char *what);
-/* What follows has this part of the bar, of 0 to 1; unless said otherwise, all of it. */
+/* The stage that follows gets this part of the bar, within 0 to 1; by default, all of it. */
 void progress_stage(struct progress *p, double from, double to);
 /* arg is a struct progress; done goes from 0 to 1, of the stage. Cheap to call often. */
 void progress_show(void *arg, double done);
-/* Takes the bar away; what is shown later is not. */
+/* Takes the bar away for good. */
 void progress_end(struct progress *p);
 
 #endif

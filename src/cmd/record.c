@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/recording.h"
 #include "cmd/status.h"
+#include "model/model.h"
 
 struct record_args {
 	struct recording_opts rec;
@@ -30,6 +31,8 @@ static const struct option_row rows[] = {
 	RECORDING_STACKS_ROW(AT(rec)),
 	RECORDING_INHERIT_ROW(AT(rec)),
 	RECORDING_RING_ROW(AT(rec)),
+	RECORDING_UNWIND_MEMORY_ROW(AT(rec)),
+	RECORDING_UNWIND_DIR_ROW(AT(rec)),
 	RECORDING_ENGINE_ROW(AT(rec)),
 	RECORDING_ACCEPT_ROW(AT(rec)),
 	RECORDING_OVERHEAD_ROW(AT(rec)),
@@ -65,21 +68,31 @@ static const char *what_is_lost(const struct session_result *res)
 	return res->st.lost ? "some were lost" : "nothing lost";
 }
 
-static void summary(const struct plan *plan, const struct session_result *res)
+static void tell_lost(const struct session_status *st)
+{
+	for (uint32_t i = 0; i < LOSS_CAUSES; i++) {
+		const char *advice = loss_advice(i);
+
+		if (st->lost_by[i])
+			fprintf(stderr, "thaw: %llu record%s %s lost: %s%s%s\n",
+				(unsigned long long)st->lost_by[i], st->lost_by[i] == 1 ? "" : "s",
+				st->lost_by[i] == 1 ? "was" : "were", loss_words(i),
+				*advice ? "; " : "", advice);
+	}
+}
+
+static void record_summary(const struct plan *plan, const struct session_result *res)
 {
 	char elapsed[16], events[16], size[16];
 	const struct session_status *st = &res->st;
+	const char *file = res->beside[0] ? res->beside : plan->output;
 
 	fprintf(stderr, "thaw: %s%s%s of %llu thread%s, %s events, %s in %s (%s)\n", res->why,
 		res->why[0] ? ": " : "", units_duration(elapsed, sizeof(elapsed), st->elapsed_ns),
 		(unsigned long long)st->threads, st->threads == 1 ? "" : "s",
 		units_count(events, sizeof(events), st->events),
-		units_size(size, sizeof(size), st->bytes), plan->output, what_is_lost(res));
-	if (st->lost)
-		fprintf(stderr,
-			"thaw: %llu events were lost: see thaw info %s; a larger --ring-size "
-			"helps\n",
-			(unsigned long long)st->lost, plan->output);
+		units_size(size, sizeof(size), st->bytes), file, what_is_lost(res));
+	tell_lost(st);
 	if (res->guard_note[0])
 		fprintf(stderr, "thaw: %s\n", res->guard_note);
 	recording_tell_steps(res);
@@ -88,14 +101,23 @@ static void summary(const struct plan *plan, const struct session_result *res)
 	if (res->notes[0])
 		fprintf(stderr, "thaw: %s\n", res->notes);
 	fprintf(stderr, "thaw: look at it with: thaw report%s%s\n",
-		strcmp(plan->output, CMD_CAPTURE) ? " " : "",
-		strcmp(plan->output, CMD_CAPTURE) ? plan->output : "");
+		strcmp(file, CMD_CAPTURE) ? " " : "", strcmp(file, CMD_CAPTURE) ? file : "");
 }
 
-static int run(struct recording *rec, bool quiet)
+static void tell_starting(void *ctx, const char *what, uint64_t elapsed_ns)
+{
+	char after[32];
+
+	fprintf(stderr, "thaw: still starting after %s: %s\n",
+		units_duration(after, sizeof(after), elapsed_ns), what);
+}
+
+static int record_run(struct recording *rec, bool quiet)
 {
 	struct status_line line = {.on = !quiet && isatty(STDERR_FILENO)};
-	struct session_hooks hooks = {.progress = status_progress, .ctx = &line};
+	struct session_hooks hooks = {.progress = status_progress,
+				      .starting = quiet ? NULL : tell_starting,
+				      .ctx = &line};
 	struct session_result res;
 	int rc = recording_run(rec, &hooks, &res);
 
@@ -104,11 +126,14 @@ static int run(struct recording *rec, bool quiet)
 		(void)cmd_fail("record");
 		if (res.file_written)
 			fprintf(stderr, "thaw: what was recorded before that is in %s\n",
-				rec->plan.output);
+				res.beside[0] ? res.beside : rec->plan.output);
 		return recording_failed(rec, rc, &res);
 	}
+	if (res.beside[0])
+		fprintf(stderr, "thaw: %s could not be put aside; this recording is in %s\n",
+			rec->plan.output, res.beside);
 	if (!quiet)
-		summary(&rec->plan, &res);
+		record_summary(&rec->plan, &res);
 	if (res.command_ran)
 		return res.exit_status;
 	return res.detached ? 1 : 0;
@@ -129,7 +154,7 @@ int cmd_record(int argc, char **argv)
 	rc = rc ? rc : recording_plan(&a.rec, argv + first, a.output, &rec);
 	if (rc)
 		return cmd_usage_error("record");
-	rc = run(&rec, a.quiet);
+	rc = record_run(&rec, a.quiet);
 	recording_done(&rec);
 	return rc;
 }

@@ -9,9 +9,10 @@
 
 #include "base/err.h"
 #include "base/units.h"
-#include "capture/engine.h"
+#include "engine/engine.h"
 #include "guard/budget.h"
-#include "view/steps.h"
+#include "report/steps.h"
+#include "scout/procfs.h"
 
 static volatile sig_atomic_t stop;
 
@@ -43,6 +44,25 @@ const char *recording_engine_word(size_t i)
 	return i <= engine_count() ? engine_at(i - 1)->name : NULL;
 }
 
+static void take_named(void *ctx, uint32_t pid, uint32_t tid)
+{
+	struct recording *rec = ctx;
+
+	(void)tid;
+	vec_push(&rec->ids, pid);
+}
+
+/* "postgres", as pidof has it: all processes of that name. */
+static int parse_name(const char *name, struct recording *rec)
+{
+	size_t before = rec->ids.n;
+
+	procfs_each_named(name, take_named, rec);
+	if (rec->ids.n > before)
+		return 0;
+	return err_set(-ESRCH, "no process is called '%s', and it is not a process number", name);
+}
+
 /* "12" or "12,13,14", possibly several times. */
 static int parse_ids(const struct option_list *list, const char *what, struct recording *rec)
 {
@@ -61,6 +81,20 @@ static int parse_ids(const struct option_list *list, const char *what, struct re
 		} while (*s);
 	}
 	return 0;
+}
+
+static int parse_processes(const struct option_list *list, struct recording *rec)
+{
+	struct option_list ids = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < list->n && !rc; i++) {
+		if (strspn(list->v[i], "0123456789,") == strlen(list->v[i]))
+			ids.v[ids.n++] = list->v[i];
+		else
+			rc = parse_name(list->v[i], rec);
+	}
+	return rc ? rc : parse_ids(&ids, "process", rec);
 }
 
 static int parse_accepted(const struct option_list *list, uint32_t *ret)
@@ -92,7 +126,7 @@ int recording_targets(const struct recording_opts *o, char *const *command)
 	return o->all + !!o->pids.n + !!o->tids.n + !!o->cgroup + (command && command[0]);
 }
 
-static int check(const struct recording_opts *o, int targets)
+static int recording_check(const struct recording_opts *o, int targets)
 {
 	if (!targets)
 		return err_set(-EINVAL,
@@ -113,9 +147,9 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 	uint64_t max_overhead = BUDGET_DEFAULT;
 	struct recording rec = {0};
 	uint32_t accepted = 0;
-	int rc = check(o, recording_targets(o, command));
+	int rc = recording_check(o, recording_targets(o, command));
 
-	rc = rc ? rc : parse_ids(&o->pids, "process", &rec);
+	rc = rc ? rc : parse_processes(&o->pids, &rec);
 	rc = rc ? rc : parse_ids(&o->tids, "thread", &rec);
 	rc = rc ? rc : parse_accepted(&o->accept, &accepted);
 	rc = rc || !o->max_overhead ? rc : parse_share(o->max_overhead, &max_overhead);
@@ -139,6 +173,8 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 		.min_wait_ns = o->all_stacks ? 0 : o->min_wait_ns,
 		.max_overhead = max_overhead,
 		.ring_bytes = o->ring_bytes,
+		.tables_bytes = o->unwind_bytes,
+		.tables_dir = o->unwind_dir && !strcmp(o->unwind_dir, "none") ? "" : o->unwind_dir,
 		.no_inherit = o->no_inherit,
 		.accepted = accepted,
 		.engine = o->engine && strcmp(o->engine, "auto") ? o->engine : NULL,

@@ -5,14 +5,14 @@
 
 #include "base/options.h"
 #include "base/vec.h"
-#include "capture/session.h"
 #include "guard/verdict.h"
+#include "record/session.h"
 
 struct recording_opts {
 	bool all, no_inherit, all_stacks;
 	struct option_list pids, tids, accept;
-	const char *cgroup, *engine, *max_overhead;
-	uint64_t duration_ns, freq_hz, min_wait_ns, ring_bytes;
+	const char *cgroup, *engine, *max_overhead, *unwind_dir;
+	uint64_t duration_ns, freq_hz, min_wait_ns, ring_bytes, unwind_bytes;
 };
 
 /* Unless something else is asked for. */
@@ -28,7 +28,7 @@ struct recording_opts {
 #define RECORDING_ALL_ROW(at)                                                                      \
 	RECORDING_ROW_('a', "all", OPTION_FLAG, at, all, NULL, "the whole machine", 0, 0)
 #define RECORDING_PID_ROW(at)                                                                      \
-	RECORDING_ROW_('p', "pid", OPTION_STRV, at, pids, "PID",                                   \
+	RECORDING_ROW_('p', "pid", OPTION_STRV, at, pids, "PID|NAME",                              \
 		       "a process, all its threads and its children", 0, 0)
 #define RECORDING_TID_ROW(at)                                                                      \
 	RECORDING_ROW_('t', "tid", OPTION_STRV, at, tids, "TID",                                   \
@@ -47,10 +47,16 @@ struct recording_opts {
 		       "stacks for every wait, however short", 0, 0)
 #define RECORDING_INHERIT_ROW(at)                                                                  \
 	RECORDING_ROW_(0, "no-inherit", OPTION_FLAG, at, no_inherit, NULL,                         \
-		       "do not follow children", 0, 0)
+		       "without children, those that are there and those to come", 0, 0)
 #define RECORDING_RING_ROW(at)                                                                     \
 	RECORDING_ROW_(0, "ring-size", OPTION_SIZE, at, ring_bytes, "SIZE",                        \
 		       "buffer per CPU, a power of two: 1M, 8M (by CPUs)", 4096, 64 << 20)
+#define RECORDING_UNWIND_MEMORY_ROW(at)                                                            \
+	RECORDING_ROW_(0, "unwind-memory", OPTION_SIZE, at, unwind_bytes, "SIZE",                  \
+		       "for unwind tables: 64M, 1G (a 32nd of memory)", 8 << 20, 4ull << 30)
+#define RECORDING_UNWIND_DIR_ROW(at)                                                               \
+	RECORDING_ROW_(0, "unwind-cache", OPTION_STR, at, unwind_dir, "DIR",                       \
+		       "where unwind tables and kernel names are kept; none: nowhere", 0, 0)
 #define RECORDING_ENGINE_ROW(at)                                                                   \
 	RECORDING_ROW_(0, "engine", OPTION_STR, at, engine, "NAME",                                \
 		       "how to record: auto, bpf, perf or ctimer (auto)", 0, 0)
@@ -84,11 +90,11 @@ int recording_plan(const struct recording_opts *o, char *const *command, const c
 		   struct recording *ret);
 void recording_done(struct recording *rec);
 
-/* Until it ends by itself, or by SIGINT, SIGTERM or SIGHUP; a second one quits at once. */
+/* Until the plan's end, or SIGINT, SIGTERM or SIGHUP; a second signal quits at once. */
 int recording_run(const struct recording *rec, const struct session_hooks *hooks,
 		  struct session_result *ret);
 
-/* What it gave up while it ran, to spare the machine: lines on stderr. */
+/* Prints to stderr the steps that the recording took to spare the machine. */
 void recording_tell_steps(const struct session_result *res);
 
 /* What a shell would say of a recording that failed: 1; 126 or 127 for a command that cannot run.

@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/load.h"
 #include "cmd/output.h"
-#include "view/report.h"
+#include "report/report.h"
 
 struct report_args {
 	bool json;
@@ -35,7 +35,8 @@ static const struct cmd_words words[] = {
 const struct cmd_form cmd_report_form = {
 	.usage = "usage: thaw report [options] [FILE]\n\n"
 		 "Says where the threads' time went in a capture (capture.thaw): who ran, who\n"
-		 "waited, where and for whom. Times count from the beginning of the recording.\n\n",
+		 "waited, where and for whom. Times are since the begin of the recording (3.2s),\n"
+		 "or by the clock, as the report prints them (04:45:39.449).\n\n",
 	.rows = rows,
 	.operands = {OPERAND_CAPTURE},
 	.words = words,
@@ -53,7 +54,7 @@ static int print(const struct summary *s, const struct report_args *a)
 	return output_close(stdout, "standard output");
 }
 
-static int run(const char *path, const struct report_args *a, enum thread_order order)
+static int report_run(const char *path, const struct report_args *a, enum thread_order order)
 {
 	struct summary_opts opts = {.order = order};
 	struct cmd_capture c;
@@ -81,5 +82,5 @@ int cmd_report(int argc, char **argv)
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	output_begin();
-	return run(path ? path : CMD_CAPTURE, &args, order) ? cmd_fail(argv[0]) : 0;
+	return report_run(path ? path : CMD_CAPTURE, &args, order) ? cmd_fail(argv[0]) : 0;
 }

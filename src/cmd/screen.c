@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cmd/terminal.h"
+
 static void ask_size(struct screen *s)
 {
 	struct winsize size;
@@ -23,20 +25,20 @@ static void ask_size(struct screen *s)
 }
 
 /* Everything scrolls again; the cursor stays where the others had it, our part becomes empty. */
-static void release(struct screen *s)
+static void screen_release(struct screen *s)
 {
 	if (s->height)
-		printf("\0337\033[r\033[%zu;1H\033[J\0338", s->rows - s->height + 1);
+		terminal_code(stdout, "\0337\033[r\033[%zu;1H\033[J\0338", s->rows - s->height + 1);
 	s->height = 0;
 }
 
 /* Makes room: what is above scrolls up if it must, and keeps its cursor. */
 static void reserve(struct screen *s, size_t height)
 {
-	release(s);
+	screen_release(s);
 	for (size_t i = 0; i < height; i++)
-		fputs("\033D", stdout);
-	printf("\033[%zuA\0337\033[1;%zur\0338", height, s->rows - height);
+		terminal_code(stdout, "\033D");
+	terminal_code(stdout, "\033[%zuA\0337\033[1;%zur\0338", height, s->rows - height);
 	s->height = height;
 }
 
@@ -57,7 +59,7 @@ void screen_open(struct screen *s, bool keys)
 
 void screen_close(struct screen *s)
 {
-	release(s);
+	screen_release(s);
 	fflush(stdout);
 	if (s->keys)
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &s->before);
@@ -71,11 +73,11 @@ void screen_resize(struct screen *s)
 	ask_size(s);
 	if (!s->height)
 		return;
-	/* Terminals keep the lowest lines: ours are at the end still, as far as they fit. */
+	/* A terminal that shrinks keeps its lowest lines: ours stay, as far as they fit. */
 	if (s->rows <= s->height)
 		s->height = s->rows - 1;
 	if (rows != s->rows)
-		release(s);
+		screen_release(s);
 }
 
 size_t screen_room(const struct screen *s, bool others)
@@ -92,13 +94,15 @@ void screen_draw(struct screen *s, const char *text)
 	lines = lines < most ? lines : most;
 	if (lines > s->height)
 		reserve(s, lines);
-	fputs("\0337", stdout);
+	terminal_code(stdout, "\0337");
 	for (size_t i = 0; i < s->height; i++) {
 		size_t n = strcspn(text, "\n");
 
-		printf("\033[%zu;1H%.*s\033[K", s->rows - s->height + 1 + i, (int)n, text);
+		terminal_code(stdout, "\033[%zu;1H", s->rows - s->height + 1 + i);
+		fwrite(text, 1, n, stdout);
+		terminal_code(stdout, "\033[K");
 		text += n + (text[n] == '\n');
 	}
-	fputs("\0338", stdout);
+	terminal_code(stdout, "\0338");
 	fflush(stdout);
 }

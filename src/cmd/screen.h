@@ -26,7 +26,7 @@ void screen_close(struct screen *s);
 /* The terminal has another size now. */
 void screen_resize(struct screen *s);
 
-/* Lines beyond most rows of the terminal are left out. */
+/* Leaves out lines that the terminal has no room for. */
 void screen_draw(struct screen *s, const char *text);
 
 /* How many lines there is room for, if others need a part too. */

@@ -39,20 +39,26 @@ static void tables(void)
 const struct cmd_form cmd_sql_form = {
 	.usage = "usage: thaw sql [options] [FILE] [STATEMENT]\n\n"
 		 "Answers SQL about a capture (capture.thaw). Without a statement it asks for\n"
-		 "them; a pipe or -f has them read from there.\n\n",
+		 "them; a pipe or -f has them read from there. .tables lists the tables, .schema\n"
+		 "their columns.\n\n",
 	.rows = rows,
 	.more = tables,
 	.operands = {OPERAND_CAPTURE, OPERAND_TEXT},
 	.schema = "an array of objects, one a row",
 };
 
-struct asked {
+struct sql_asked {
 	const char *path, *statement;
 	enum sql_form form;
 };
 
-/* A single word is a file, unless only a statement can be so. */
-static int operands(int argc, char **argv, int first, struct asked *a)
+static bool is_command(const char *word)
+{
+	return !strcmp(word, ".tables") || !strcmp(word, ".schema") || !strcmp(word, ".help");
+}
+
+/* A single word is a file, unless it can only be a statement. */
+static int operands(int argc, char **argv, int first, struct sql_asked *a)
 {
 	int n = argc - first;
 
@@ -61,7 +67,8 @@ static int operands(int argc, char **argv, int first, struct asked *a)
 		return err_set(-EINVAL,
 			       "'%s': one file and one statement, which is best put in quotes",
 			       argv[first + 2]);
-	if (n == 1 && strpbrk(argv[first], " \n;") && access(argv[first], F_OK)) {
+	if (n == 1 && (strpbrk(argv[first], " \n;") || is_command(argv[first])) &&
+	    access(argv[first], F_OK)) {
 		a->statement = argv[first];
 		return 0;
 	}
@@ -72,7 +79,7 @@ static int operands(int argc, char **argv, int first, struct asked *a)
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct sql_args *args, struct asked *a)
+static int sql_parse(int argc, char **argv, struct sql_args *args, struct sql_asked *a)
 {
 	int first, rc = options_parse(rows, argc, argv, OPTIONS_PERMUTE, args, &first);
 
@@ -115,13 +122,13 @@ static int run_file(struct sql *s, const char *path, enum sql_form form)
 	struct buf text = {0};
 	int rc = read_all(path, &text);
 
-	rc = rc ? rc : sql_run(s, buf_cstr(&text), form, stdout);
+	rc = rc ? rc : sql_text(s, buf_cstr(&text), form);
 	buf_done(&text);
 	return rc;
 }
 
-/* A bar while the capture is read; a statement may have it read again. */
-static void show(void *arg, double done)
+/* A bar while the capture is read, which a statement may repeat. */
+static void sql_show(void *arg, double done)
 {
 	struct progress *p = arg;
 
@@ -133,10 +140,10 @@ static void show(void *arg, double done)
 	}
 }
 
-static int run(const struct sql_args *args, const struct asked *a)
+static int sql_verb_run(const struct sql_args *args, const struct sql_asked *a)
 {
 	struct progress p;
-	struct sql_opts opts = {show, &p};
+	struct sql_opts opts = {sql_show, &p};
 	struct reader *r;
 	struct sql *s;
 	int rc = cmd_open(a->path, true, &r);
@@ -147,7 +154,7 @@ static int run(const struct sql_args *args, const struct asked *a)
 	cmd_tell_damage("sql", a->path, r);
 	progress_begin(&p, "reading");
 	if (a->statement)
-		rc = sql_run(s, a->statement, a->form, stdout);
+		rc = sql_text(s, a->statement, a->form);
 	else if (args->file || !isatty(STDIN_FILENO))
 		rc = run_file(s, args->file ? args->file : "-", a->form);
 	else
@@ -159,8 +166,8 @@ static int run(const struct sql_args *args, const struct asked *a)
 int cmd_sql(int argc, char **argv)
 {
 	struct sql_args args = {0};
-	struct asked a = {0};
-	int rc = parse(argc, argv, &args, &a);
+	struct sql_asked a = {0};
+	int rc = sql_parse(argc, argv, &args, &a);
 
 	if (rc > 0) {
 		cmd_show_help(&cmd_sql_form);
@@ -169,7 +176,7 @@ int cmd_sql(int argc, char **argv)
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	output_begin();
-	rc = run(&args, &a);
+	rc = sql_verb_run(&args, &a);
 	if (rc)
 		(void)fflush(stdout);
 	rc = rc ? rc : output_close(stdout, "standard output");

@@ -4,31 +4,45 @@
 #include <stdio.h>
 
 #include "base/units.h"
-#include "view/steps.h"
+#include "cmd/terminal.h"
+#include "report/steps.h"
+
+/* Rates over a shorter time mislead: the first millisecond has the cost of starting. */
+#define RATES_NS (NSEC_PER_SEC / 2)
+
+/* What happens a second, and what thaw uses, since the last line. */
+static void show_rates(struct status_line *s, const struct session_status *st)
+{
+	uint64_t ns = st->elapsed_ns - s->last_ns;
+	char rate[16];
+
+	if (ns >= RATES_NS)
+		fprintf(stderr, "  %s events/s  thaw uses %.1f%% of a CPU",
+			units_count(rate, sizeof(rate),
+				    (st->events - s->last_events) * NSEC_PER_SEC / ns),
+			100.0 * (double)(st->cpu_ns - s->last_cpu_ns) / (double)ns);
+	s->last_events = st->events;
+	s->last_ns = st->elapsed_ns;
+	s->last_cpu_ns = st->cpu_ns;
+}
 
 void status_progress(void *ctx, const struct session_status *st, const char *phase)
 {
 	struct status_line *s = ctx;
-	char elapsed[16], rate[16], size[16], lost[16];
-	uint64_t ns = st->elapsed_ns - s->last_ns;
-	double share = st->elapsed_ns ? 100.0 * (double)st->cpu_ns / (double)st->elapsed_ns : 0;
+	char elapsed[16], size[16], lost[16];
 
 	if (!s->on)
 		return;
+	terminal_code(stderr, "\r\033[K");
 	if (phase) {
-		fprintf(stderr, "\r\033[K%s ...", phase);
+		fprintf(stderr, "%s ...", phase);
 	} else {
-		uint64_t per_s = ns ? (st->events - s->last_events) * NSEC_PER_SEC / ns : 0;
-
-		fprintf(stderr,
-			"\r\033[K%s  %s events/s  %s  %s lost  thaw uses %.1f%% of a CPU%s%s",
+		fprintf(stderr, "%s  %s  %s lost",
 			units_duration(elapsed, sizeof(elapsed), st->elapsed_ns),
-			units_count(rate, sizeof(rate), per_s),
 			units_size(size, sizeof(size), st->bytes),
-			units_count(lost, sizeof(lost), st->lost), share,
-			st->step ? "  stepped back: " : "", step_label(st->step));
-		s->last_events = st->events;
-		s->last_ns = st->elapsed_ns;
+			units_count(lost, sizeof(lost), st->lost));
+		show_rates(s, st);
+		fprintf(stderr, "%s%s", st->step ? "  stepped back: " : "", step_label(st->step));
 	}
 	fflush(stderr);
 	s->shown = true;
@@ -37,6 +51,6 @@ void status_progress(void *ctx, const struct session_status *st, const char *pha
 void status_clear(struct status_line *s)
 {
 	if (s->shown)
-		fputs("\r\033[K", stderr);
+		terminal_code(stderr, "\r\033[K");
 	s->shown = false;
 }

@@ -3,12 +3,12 @@
 #ifndef THAW_CMD_STATUS_H
 #define THAW_CMD_STATUS_H
 
-#include "capture/session.h"
+#include "record/session.h"
 
 struct status_line {
 	bool on;
 	bool shown;
-	uint64_t last_events, last_ns;
+	uint64_t last_events, last_ns, last_cpu_ns; /* when a line was last shown */
 };
 
 /* A session's progress hook; `ctx` is the status line. */

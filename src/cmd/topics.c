@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 
-struct row {
+struct topic_row {
 	const char *name, *words;
 };
 
-static void put_rows(FILE *out, int wide, const struct row *rows, size_t n)
+static void put_rows(FILE *out, int wide, const struct topic_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		topic_row(out, wide, rows[i].name, rows[i].words);
@@ -35,7 +35,7 @@ void topic_examples(FILE *out)
 		{"What got slower in the new version, and is that more than chance?",
 		 "thaw diff old.thaw new.thaw"},
 		{"Anything else that one might want to know, in SQL.",
-		 "thaw sql \"SELECT reason, sum(ns) FROM waits GROUP BY reason\""},
+		 "thaw sql \"SELECT reason, sum(total_ns) FROM wait_sums GROUP BY reason\""},
 		{"What does a recording of perf look like in all of this?",
 		 "thaw import perf.data && thaw report"},
 		{"The longest wait, for a script.", "thaw report --json | jq '.waits[0]'"},
@@ -49,7 +49,7 @@ void topic_examples(FILE *out)
 
 void topic_files(FILE *out)
 {
-	static const struct row rows[] = {
+	static const struct topic_row rows[] = {
 		{CMD_CAPTURE, "The capture that verbs write and read unless another is named. It "
 			      "holds everything: names, stacks, the machine. It can be read "
 			      "while it is being written, and after a crash."},
@@ -65,13 +65,59 @@ void topic_files(FILE *out)
 	put_rows(out, 18, rows, ARRAY_LEN(rows));
 	fputc('\n', out);
 	topic_say(out, "What verbs write with -o appears when it is whole; until then, and if "
-		       "something fails, the file that had the name stays. docs/format.md has the "
-		       "format of captures.");
+		       "something fails, the file that had the name stays.");
+}
+
+void topic_idle(FILE *out)
+{
+	static const struct topic_row rows[] = {
+		{"an event loop", "It waits for any of several files, for connections, or for "
+				  "signals."},
+		{"a pool", "It is at a condition variable, a semaphore, a futex of unknown use, or "
+			   "reads from a pipe; another thread of its process waits mostly there "
+			   "too; and they are woken one by one, by others."},
+		{"a clock", "It is at one of these, and most of it ended by timers of 40 ms or "
+			    "more: nobody had anything for it."},
+	};
+
+	topic_say(out, "A thread's home is where it spends at least half of its waiting. It waits "
+		       "for work there (\"no work\", idle) if that is:");
+	fputc('\n', out);
+	put_rows(out, 16, rows, ARRAY_LEN(rows));
+	fputc('\n', out);
+	topic_say(out,
+		  "This is decided from the whole recording, also where a part of it is shown. "
+		  "It is wrong for a client whose only wait is for one server's answer, and "
+		  "for a pool whose one producer is slow: both look as if there were nothing "
+		  "to do. A lone thread at a condition variable is never called idle.");
+}
+
+void topic_chance(FILE *out)
+{
+	topic_say(out,
+		  "Each side's time is cut into 32 blocks (fewer if they would be shorter than "
+		  "100 ms, but at least 8). How much a row differs from block to block says "
+		  "how much it may differ from one recording to the next by chance alone.");
+	fputc('\n', out);
+	topic_say(out, "To that comes the noise between two runs, which no recording shows "
+		       "(--noise, 0.5%), and, with --per pace, the error of the machine's pace: "
+		       "the median of after and before over all functions, for the same work takes "
+		       "some percent more or less from one run to the next.");
+	fputc('\n', out);
+	topic_say(out,
+		  "A row is called different if chance explains it less often than --alpha "
+		  "(1%), corrected for the number of rows (Holm): the chance that any of them "
+		  "is wrongly called so is 1% in all. Rows with fewer than 20 samples or waits "
+		  "are not tested.");
+	fputc('\n', out);
+	topic_say(out, "Threads that did not go on any more are no matter of chance. They wait at "
+		       "the end of the second side, have for a quarter of it at least, and did not "
+		       "at the end of the first.");
 }
 
 void topic_environment(FILE *out)
 {
-	static const struct row rows[] = {
+	static const struct topic_row rows[] = {
 		{"NO_COLOR", "If set and not empty, text is never coloured. It only ever is on a "
 			     "terminal, and never if TERM is dumb."},
 		{"TERM", "What the terminal can do."},
@@ -91,7 +137,7 @@ void topic_environment(FILE *out)
 
 void topic_status(FILE *out)
 {
-	static const struct row rows[] = {
+	static const struct topic_row rows[] = {
 		{"0", "Done."},
 		{"1", "It failed; the message says what, on what, why, and what to do."},
 		{"2", "Wrong usage."},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The topics whose words stand in a table of the program: nothing is said twice. */
+/* The topics whose words come from a table of the program. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -7,9 +7,9 @@
 #include "cmd/cmd.h"
 #include "cmd/formats.h"
 #include "cmd/topics.h"
-#include "model/locks.h"
-#include "model/reason.h"
-#include "view/words.h"
+#include "model/lock/locks.h"
+#include "report/words.h"
+#include "timeline/reason.h"
 
 void topic_row(FILE *out, int wide, const char *name, const char *words)
 {
@@ -35,17 +35,17 @@ void topic_formats(FILE *out)
 void topic_reasons(FILE *out)
 {
 	fputs("A thread waited:\n\n", out);
-#define REASON(id, UPPER, name, label, words)                                                      \
-	if (id != REASON_RUN_QUEUE && id != REASON_THROTTLED)                                      \
+#define REASON(id, UPPER, name, label, words, group, traits, level, light, dark)                   \
+	if (!reason_is_runnable(id))                                                               \
 		topic_row(out, 12, name, words);
-#include "model/wait.def"
+#include "timeline/reason.def"
 	fputs("\nA thread could run, and waited:\n\n", out);
 	topic_row(out, 12, reason_name(REASON_RUN_QUEUE), reason_words(REASON_RUN_QUEUE));
 	topic_row(out, 12, reason_name(REASON_THROTTLED), reason_words(REASON_THROTTLED));
 	fputs("\nJSON also has by what that was decided:\n\n", out);
 #define EVIDENCE(id, UPPER, name, words) topic_row(out, 12, name, words);
-#include "model/wait.def"
-	fputs("\ndocs/waits.md tells how.\n", out);
+#include "timeline/reason.def"
+	fputs("\nthaw help idle tells when a wait is for work.\n", out);
 }
 
 void topic_lock_kinds(FILE *out)
@@ -88,7 +88,7 @@ void topic_losses(FILE *out)
 		  "is not known therefore is shown as lost, never as waiting. thaw info tells "
 		  "what a capture lacks:");
 	fputc('\n', out);
-#define LOSS(id, UPPER, name, class, words) topic_row(out, 12, name, words);
+#define LOSS(id, UPPER, name, class, words, advice) topic_row(out, 12, name, words);
 #include "wire/loss.def"
 }
 
@@ -107,7 +107,9 @@ void topic_units(FILE *out)
 	put_units(out, units_duration_name);
 	fputs("A bare number counts seconds; behind --min-wait, microseconds.\n"
 	      "\n"
-	      "A moment (--from, --to) is a duration since the beginning of the recording.\n"
+	      "A moment (--from, --to) is a duration since the begin of the recording, 3.2s,\n"
+	      "or a time of day, as reports print it, 04:45:39.449, with its date if need be,\n"
+	      "2026-11-16T04:45:39.\n"
 	      "\n"
 	      "A size is a number of bytes, or of 1024, 1024^2 or 1024^3 of them:\n  ",
 	      out);
@@ -134,5 +136,6 @@ void topic_json(FILE *out)
 		  "Times and durations are nanoseconds. Stacks are lists of frames, leaf first. "
 		  "What was not recorded is null, never 0. Addresses are strings: they do not "
 		  "fit a number. The words are those of thaw help reasons, lock-kinds, losses "
-		  "and engines. A verb's manual page tells what its keys mean: man thaw-report.");
+		  "and engines. Keys say what they hold: total_ns is a sum, max_ns the longest, "
+		  "start_unix_ns a time of day, start_ns the same since the begin.");
 }

@@ -11,9 +11,13 @@
 #include "base/err.h"
 #include "cmd/browser.h"
 #include "cmd/cmd.h"
+#include "engine/files_limit.h"
 #include "query/query.h"
 #include "serve/serve.h"
 #include "store/reader.h"
+
+/* Descriptors: for connections, and the server's own. */
+enum { VIEW_FILES = 1200 };
 
 struct view_args {
 	uint64_t port;
@@ -38,7 +42,7 @@ const struct cmd_form cmd_view_form = {
 	.operands = {OPERAND_CAPTURE},
 };
 
-/* Before there are threads, so that none of them is interrupted: 0, or negative. */
+/* Called before there are threads, so that no signal interrupts one: 0, or negative. */
 static int catch_signals(int *ret_fd)
 {
 	sigset_t set;
@@ -81,7 +85,7 @@ static void wait_for_end(struct serve *s, int signals)
 	}
 }
 
-static char *show(const struct serve *s, const struct view_args *a)
+static char *view_show(const struct serve *s, const struct view_args *a)
 {
 	char *file = a->no_open || !browser_usable() ? NULL : browser_open(serve_address(s));
 
@@ -92,7 +96,7 @@ static char *show(const struct serve *s, const struct view_args *a)
 	return file;
 }
 
-static int run(const char *path, const struct view_args *a)
+static int view_run(const char *path, const struct view_args *a)
 {
 	const char *slash = strrchr(path, '/');
 	struct query *q;
@@ -107,15 +111,17 @@ static int run(const char *path, const struct view_args *a)
 		query_close(q);
 		return rc;
 	}
+	/* The server also works with fewer. */
+	(void)files_limit_raise(VIEW_FILES);
 	rc = serve_start(q, slash ? slash + 1 : path, (uint16_t)a->port, &s);
 	if (rc)
 		return rc;
-	file = show(s, a);
+	file = view_show(s, a);
 	wait_for_end(s, signals);
 	if (file)
 		unlink(file);
 	free(file);
-	/* A question that takes long is not waited for: nothing is lost with it. */
+	/* Do not wait for a long question: nothing is lost with it. */
 	if (!serve_stop(s))
 		_exit(0);
 	close(signals);
@@ -132,5 +138,5 @@ int cmd_view(int argc, char **argv)
 		return 0;
 	if (rc)
 		return cmd_usage_error(argv[0]);
-	return run(path ? path : CMD_CAPTURE, &args) ? cmd_fail(argv[0]) : 0;
+	return view_run(path ? path : CMD_CAPTURE, &args) ? cmd_fail(argv[0]) : 0;
 }

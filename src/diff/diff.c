@@ -29,7 +29,7 @@ const char *diff_per_name(enum diff_per per)
 	return per < ARRAY_LEN(per_names) ? per_names[per] : NULL;
 }
 
-/* The program itself may have another name: it may be another build. */
+/* Ignores the program's name: it may be another build. */
 static bool same_work(const struct facts *a, const struct facts *b)
 {
 	if (a->command.n != b->command.n)
@@ -40,7 +40,7 @@ static bool same_work(const struct facts *a, const struct facts *b)
 	return true;
 }
 
-/* A command, from its begin to its end: it may take as long as it takes. */
+/* A command recorded from begin to end, however long that took. */
 static bool is_whole(const struct diff_side *s)
 {
 	const struct model *m = s->s->model;
@@ -54,7 +54,7 @@ static bool is_whole(const struct diff_side *s)
 	return m->timeline.threads.n > 0;
 }
 
-static const struct diff_item *find(const struct diff_side *s, const struct diff_item *like)
+static const struct diff_item *diff_find(const struct diff_side *s, const struct diff_item *like)
 {
 	uint64_t key = diff_key(like->kind, like->name, like->where), *slot;
 
@@ -93,8 +93,8 @@ static bool has(const struct diff *d, enum diff_kind k)
 }
 
 /*
- * The other build of a program may have another name. A function that the other side does not have
- * is the one of the same name in another module, if each side has only one such.
+ * Another build of a program may have another name. A function that one side lacks is matched with
+ * the one of the same name in another module, if each side has only one such.
  */
 static void join_renamed(struct diff *d)
 {
@@ -111,7 +111,7 @@ static void join_renamed(struct diff *d)
 			if (!is_function(r->kind) || (r->a && r->b) || it->name[0] == '[' ||
 			    (pass ? !r->b : !r->a))
 				continue;
-			/* The module is none, or the other side's if that has two of them. */
+			/* In place of a module, the side that has the row. */
 			key = diff_key(r->kind, it->name, pass ? "\1" : "");
 			slot = map_put(&names, key, &fresh);
 			*slot = fresh ? i + 1 : UINT64_MAX;
@@ -140,11 +140,11 @@ static void join_renamed(struct diff *d)
 	d->rows.n = n;
 }
 
-static void join(struct diff *d)
+static void diff_join_sides(struct diff *d)
 {
 	for (size_t i = 0; i < d->a->items.n; i++) {
 		const struct diff_item *it = &d->a->items.v[i];
-		struct diff_row r = {.kind = it->kind, .a = it, .b = find(d->b, it), .p = 1};
+		struct diff_row r = {.kind = it->kind, .a = it, .b = diff_find(d->b, it), .p = 1};
 
 		if (has(d, it->kind))
 			vec_push(&d->rows, r);
@@ -153,7 +153,7 @@ static void join(struct diff *d)
 		const struct diff_item *it = &d->b->items.v[i];
 		struct diff_row r = {.kind = it->kind, .b = it, .p = 1};
 
-		if (has(d, it->kind) && !find(d->a, it))
+		if (has(d, it->kind) && !diff_find(d->a, it))
 			vec_push(&d->rows, r);
 	}
 	join_renamed(d);
@@ -165,8 +165,8 @@ static double period_of(const struct diff_side *s, enum diff_kind k)
 }
 
 /*
- * A function's time is its share of the time on a CPU, which is known: the error is that of the
- * share. Only of a second of wall time is it not known how much of it is spent on a CPU.
+ * A function's time is its share of the CPU time, which is known: only the share has an error. Per
+ * second of wall time, the CPU time itself varies too.
  */
 static const double *divisor(const struct diff *d, const struct diff_side *s, enum diff_kind kind)
 {
@@ -198,8 +198,8 @@ static uint64_t count_of(const struct diff_item *it)
 }
 
 /*
- * What differs from one run to the next. A function that takes little of the time differs by more
- * of its own: a system call finds the caches warm or cold. That is a share of all functions' time.
+ * How much values vary from one run to the next. A small function varies more, since a system call
+ * finds the caches warm or cold: so a share of all functions' time is added.
  */
 static struct stats_doubt doubt_of(const struct diff *d, enum diff_kind kind, double unit_a,
 				   double unit_b)
@@ -246,7 +246,7 @@ static void compare(const struct diff *d, struct diff_row *r)
 	r->ns_b = (double)sum_of(r->b) * pb;
 }
 
-/* A function that calls nothing: its total was tested already, as its self. */
+/* A function that calls nothing: its total is its self, which is tested already. */
 static bool is_repeated(const struct diff *d, const struct diff_row *r)
 {
 	struct diff_item like;
@@ -260,14 +260,14 @@ static bool is_repeated(const struct diff *d, const struct diff_row *r)
 			continue;
 		like = *it;
 		like.kind = DIFF_SELF;
-		self = find(side ? d->b : d->a, &like);
+		self = diff_find(side ? d->b : d->a, &like);
 		if (!self || self->sum != it->sum)
 			return false;
 	}
 	return true;
 }
 
-/* What may be tested is said by both sides' sum alone, so that the choice tells nothing of the
+/* Chooses rows to test by the sum of both sides, so that the choice does not depend on the
  * difference. */
 static void test(struct diff *d)
 {
@@ -342,12 +342,13 @@ struct diff *diff_new(const struct diff_side *a, const struct diff_side *b,
 	d->functions = a->period > 0 && b->period > 0;
 	d->waits = !(unseen & UNSEEN_SWITCHES);
 	d->locks = !(unseen & (UNSEEN_SWITCHES | UNSEEN_LOCKS));
-	join(d);
+	diff_join_sides(d);
 	if (d->opts.per == DIFF_PER_PACE)
 		diff_pace_take(d);
 	test(d);
 	if (d->rows.n)
 		qsort(d->rows.v, d->rows.n, sizeof(*d->rows.v), by_change);
+	diff_stuck_take(d);
 	diff_notes(d);
 	return d;
 }
@@ -360,5 +361,6 @@ void diff_free(struct diff *d)
 		free(d->notes.v[i]);
 	vec_done(&d->notes);
 	vec_done(&d->rows);
+	vec_done(&d->stuck);
 	free(d);
 }

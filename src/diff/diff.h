@@ -4,8 +4,8 @@
  * or less time, and whether chance explains it (stats.h, docs/diff.md).
  *
  * Rows are matched by their names: a function and its module, a reason and the functions that it
- * was waited in, a lock's kind and name. Addresses, offsets, pids and the like are nobody's name:
- * what has no other is told by where it was met.
+ * was waited in, a lock's kind and name. Addresses, offsets, pids and the like are no names: rows
+ * without a name go by where they were met.
  */
 #ifndef THAW_DIFF_DIFF_H
 #define THAW_DIFF_DIFF_H
@@ -14,7 +14,7 @@
 
 #include "base/vec.h"
 #include "diff/stats.h"
-#include "model/summary.h"
+#include "model/summary/summary.h"
 
 enum diff_kind {
 	DIFF_SELF,  /* functions: what they did themselves; in samples */
@@ -27,7 +27,7 @@ enum diff_kind {
 enum diff_per {
 	DIFF_PER_AUTO, /* PACE for a command with the same arguments from begin to end, else WALL
 			*/
-	DIFF_PER_PACE, /* functions by the machine's, all others as they are: see pace.c */
+	DIFF_PER_PACE, /* functions by the machine's pace, all others unchanged: see pace.c */
 	DIFF_PER_WALL,
 	DIFF_PER_CPU,
 	DIFF_PER_NONE,
@@ -38,15 +38,15 @@ int diff_per_parse(const char *word, enum diff_per *ret);
 /* NULL behind the last. */
 const char *diff_per_name(enum diff_per per);
 
-/* Time is cut into so many blocks: fewer where they would be shorter than DIFF_BLOCK_NS. */
+/* Time is cut into this many blocks, fewer where they would be shorter than DIFF_BLOCK_NS. */
 enum { DIFF_BLOCKS_MIN = 8, DIFF_BLOCKS_MAX = STATS_BLOCKS_MAX };
 #define DIFF_BLOCK_NS 100000000ull
 
-/* What has fewer samples, or waits, on both sides together is not tested: nothing could be said. */
+/* Rows with fewer samples or waits on both sides together are not tested: too few for a verdict. */
 enum { DIFF_FEW = 20 };
-/* Nor what has less than this share of all the time of its kind: it would not matter. */
+/* Nor are rows below this share of their kind's time: they do not matter. */
 #define DIFF_SMALL 0.001
-/* How much of --noise a function may have of all functions' time, besides that of its own. */
+/* The part of --noise by which a function may vary in terms of all functions' time. */
 #define DIFF_NOISE_OF_ALL 0.1
 
 struct diff_item {
@@ -54,9 +54,20 @@ struct diff_item {
 	char *name;	     /* function; place of a wait; lock */
 	char *where;	     /* its module; reason; kind of lock */
 	enum reason reason;  /* WAIT */
-	bool idle;	     /* WAIT: nobody is to be helped by ending it sooner */
+	bool idle;	     /* WAIT: ending it sooner would help nobody */
 	uint64_t sum, count; /* samples; ns and how many waits */
 	uint64_t *blocks;
+};
+
+/* A thread that has waited long at the end of its side. */
+struct diff_stuck {
+	const struct thread *thread;
+	uint64_t start;
+	bool before;   /* it waited already when the recording began */
+	uint32_t row;  /* of the tally */
+	uint32_t lock; /* as in struct interval */
+	enum reason reason;
+	size_t at; /* into summary.locks; SIZE_MAX: none */
 };
 
 /* One side. */
@@ -72,6 +83,8 @@ struct diff_side {
 	double cpu_sum;	 /* of all blocks */
 	VEC(struct diff_item) items;
 	struct map by_name;
+	VEC(struct diff_stuck)
+	stuck; /* without waits for work, or for something from outside */
 };
 
 struct reader;
@@ -93,7 +106,7 @@ struct diff_row {
 struct diff_pace {
 	double ratio;	  /* 1 unless it is asked for */
 	double error;	  /* of it, one sigma */
-	size_t functions; /* that it is told from; 0: from all CPU time, for there are too few */
+	size_t functions; /* used for the ratio; 0: too few, it is that of all CPU time */
 	bool differs;	  /* from 1, at the level of the test */
 };
 
@@ -109,7 +122,8 @@ struct diff {
 	bool functions, waits, locks; /* that both sides have */
 	VEC(struct diff_row) rows;    /* by kind, waits for work last, the largest change first */
 	size_t tested, small, differ;
-	VEC(char *) notes; /* what a reader should know before believing any of it */
+	VEC(const struct diff_stuck *) stuck; /* afterwards, but not before */
+	VEC(char *) notes; /* what a reader should know before trusting the rows */
 	struct diff_pace pace;
 };
 
@@ -124,9 +138,18 @@ static inline const struct diff_item *diff_item_of(const struct diff_row *r)
 
 /* What a ns of a side's row is worth. */
 double diff_scale(const struct diff *d, const struct diff_side *s, enum diff_kind kind);
-/* A row's sum of blocks on one side (it may be NULL), and its error; `least` is the least of it. */
+/* Sums up an item's blocks on one side; `it` may be NULL, and `least` is the least variance. */
 void diff_sum(const struct diff *d, const struct diff_side *s, enum diff_kind kind,
 	      const struct diff_item *it, double least, struct stats_sum *ret);
+
+/* stuck.c: takes a wait when it is handed out; finishes a side; and compares both. */
+void diff_stuck_wait(struct diff_side *s, const struct interval *iv);
+void diff_stuck_settle(struct diff_side *s);
+void diff_stuck_take(struct diff *d);
+/* "waiting for a mutex (session_table) in expire since 04:03:53.120" */
+void diff_stuck_words(const struct diff *d, const struct diff_stuck *w, struct buf *b);
+/* The first sentence, if threads are stuck; false: none is. */
+bool diff_stuck_lead(const struct diff *d, struct buf *b);
 
 /* pace.c: of rows that are matched. */
 void diff_pace_take(struct diff *d);

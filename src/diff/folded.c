@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Both sides' stacks in one list, "stack before after", as difffolded.pl writes and flamegraph.pl
- * reads them. Samples or microseconds as thaw export -f collapsed counts them; where a side has to
- * be made comparable (--per, or another rate of samples), the later one is.
+ * reads them. Samples or microseconds as thaw export -f collapsed counts them; where the sides are
+ * not comparable (--per, or another rate of samples), the later one is scaled.
  */
 #include "diff/folded.h"
 
@@ -17,13 +17,14 @@ static double factor(const struct diff *d, bool samples)
 	double b = diff_scale(d, d->b, kind) * (samples ? d->b->period : 1);
 	const struct facts *fa = &d->a->s->model->facts, *fb = &d->b->s->model->facts;
 
-	/* Counts that need not be changed are not. */
+	/* Keeps counts exact where both sides are comparable already. */
 	if (d->opts.per == DIFF_PER_NONE && (!samples || fa->freq_hz == fb->freq_hz))
 		return 1;
 	return a > 0 ? b / a : 1;
 }
 
-static void take(struct folded *f, const struct diff_side *s, enum export_kind kind, unsigned side)
+static void folded_side_take(struct folded *f, const struct diff_side *s, enum export_kind kind,
+			     unsigned side)
 {
 	struct export_job job = {
 		.model = s->s->model, .summary = s->s, .kinds = 1u << kind, .thread = s->thread};
@@ -37,8 +38,8 @@ void diff_folded(const struct diff *d, enum export_kind kind, FILE *out)
 	double by = factor(d, kind == EXPORT_CPU);
 	struct folded f = {0};
 
-	take(&f, d->a, kind, 0);
-	take(&f, d->b, kind, 1);
+	folded_side_take(&f, d->a, kind, 0);
+	folded_side_take(&f, d->b, kind, 1);
 	folded_sort(&f);
 	for (size_t i = 0; i < f.lines.n; i++) {
 		uint64_t a = f.lines.v[i].weight[0] / unit;

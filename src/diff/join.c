@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Modules and stacks get new numbers, names are taken along, times of the second are moved. Between
- * the two nothing is looked at: threads of the first that live on are left (LEAVE), so that a tid
- * which both have is two threads.
+ * Modules and stacks get new numbers, names are copied, and times of the second are moved. Between
+ * the two nothing is observed: threads of the first that are still alive get a LEAVE, so that a tid
+ * in both is two threads.
  */
 #include "diff/join.h"
 
@@ -12,8 +12,10 @@
 #include "base/map.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "store/fields.h"
 #include "store/reader.h"
 #include "store/writer.h"
+#include "wire/meta.h"
 
 /* Without events in between. */
 #define GAP_NS (NSEC_PER_SEC / 10)
@@ -26,17 +28,19 @@ struct joining {
 };
 
 /* One of the two. */
-struct source {
+struct join_source {
 	struct reader *r;
 	uint32_t *modules, *stacks; /* by their old number */
-	uint64_t begin, to;	    /* its first moment, and when that is to be */
+	uint32_t kernel;	    /* its module, by its old number */
+	uint64_t begin, to;	    /* its first moment, and the new time for it */
 	bool first;
 };
 
-static void take_modules(struct joining *j, struct source *s)
+static void take_modules(struct joining *j, struct join_source *s)
 {
 	uint32_t n = reader_modules(s->r);
 
+	s->kernel = reader_kernel_module(s->r);
 	s->modules = mem_zalloc((n + 1) * sizeof(*s->modules));
 	for (uint32_t i = 1; i <= n; i++) {
 		const struct module *m = reader_module(s->r, i);
@@ -46,7 +50,7 @@ static void take_modules(struct joining *j, struct source *s)
 	}
 }
 
-static void take_stacks(struct joining *j, struct source *s)
+static void take_stacks(struct joining *j, struct join_source *s)
 {
 	uint32_t n = reader_stacks(s->r), modules = reader_modules(s->r);
 	VEC(struct frame) moved = {0};
@@ -73,12 +77,13 @@ static void take_stacks(struct joining *j, struct source *s)
 	vec_done(&moved);
 }
 
-static void move_stack(const struct source *s, uint32_t *stack)
+static void move_stack(const struct join_source *s, uint32_t *stack)
 {
 	*stack = *stack <= reader_stacks(s->r) ? s->stacks[*stack] : 0;
 }
 
-static void take_data(struct joining *j, const struct source *s, uint32_t module, uint64_t address)
+static void take_data(struct joining *j, const struct join_source *s, uint32_t module,
+		      uint64_t address)
 {
 	const struct data_symbol *d = reader_data(s->r, module, address);
 
@@ -87,15 +92,14 @@ static void take_data(struct joining *j, const struct source *s, uint32_t module
 }
 
 /* A global lock of the kernel is called by its symbol. */
-static void take_kernel_data(struct joining *j, const struct source *s, const struct ev_klocked *e)
+static void take_kernel_data(struct joining *j, const struct join_source *s, uint32_t what,
+			     uint64_t of)
 {
-	const struct frame *f;
-
-	if (e->what == KLOCK_GLOBAL && reader_stack(s->r, e->kstack, &f))
-		take_data(j, s, f[0].module, e->of);
+	if (what == KLOCK_GLOBAL)
+		take_data(j, s, s->kernel, of);
 }
 
-static void move_module(const struct source *s, uint32_t *module)
+static void move_module(const struct join_source *s, uint32_t *module)
 {
 	*module = *module <= reader_modules(s->r) ? s->modules[*module] : 0;
 }
@@ -108,34 +112,38 @@ static void alive(struct joining *j, uint32_t tid, bool is)
 		map_del(&j->alive, tid);
 }
 
-/* With numbers of the new capture; false: it is not to be there. */
-static bool move(struct joining *j, const struct source *s, struct event *ev)
+/* Translates the event's references to the new capture's numbers. */
+static void move_fields(const struct join_source *s, struct event *ev)
+{
+	struct event_field f;
+
+	for (unsigned i = 0; event_field(ev->kind, i, &f); i++) {
+		uint32_t v = event_field_get(ev, &f);
+
+		if (f.role == ROLE_STACK)
+			move_stack(s, &v);
+		else if (f.role == ROLE_MODULE)
+			move_module(s, &v);
+		else
+			continue;
+		event_field_set(ev, &f, v);
+	}
+}
+
+/* False: leave the event out. */
+static bool join_move(struct joining *j, const struct join_source *s, struct event *ev)
 {
 	switch (ev->kind) {
 	case EV_MARK:
 		return ev->mark.what != (s->first ? MARK_END : MARK_BEGIN);
-	case EV_WAKING:
-		move_stack(s, &ev->waking.kstack);
-		move_stack(s, &ev->waking.ustack);
-		break;
-	case EV_SAMPLE:
-		move_stack(s, &ev->sample.kstack);
-		move_stack(s, &ev->sample.ustack);
-		break;
-	case EV_WAIT:
-		move_stack(s, &ev->wait.kstack);
-		move_stack(s, &ev->wait.ustack);
+	case EV_KLOCK:
+		take_kernel_data(j, s, ev->klock.what, ev->klock.of);
 		break;
 	case EV_KLOCKED:
-		take_kernel_data(j, s, &ev->klocked);
-		move_stack(s, &ev->klocked.kstack);
+		take_kernel_data(j, s, ev->klocked.what, ev->klocked.of);
 		break;
 	case EV_PLACE:
 		take_data(j, s, ev->place.module, ev->place.offset);
-		move_module(s, &ev->place.module);
-		break;
-	case EV_MAP:
-		move_module(s, &ev->map.module);
 		break;
 	case EV_THREAD:
 		alive(j, ev->thread.tid, true);
@@ -150,10 +158,11 @@ static bool move(struct joining *j, const struct source *s, struct event *ev)
 		alive(j, ev->exit.tid, false);
 		break;
 	}
+	move_fields(s, ev);
 	return true;
 }
 
-static int take_events(struct joining *j, struct source *s)
+static int take_events(struct joining *j, struct join_source *s)
 {
 	struct event ev;
 	int rc;
@@ -162,7 +171,7 @@ static int take_events(struct joining *j, struct source *s)
 	while ((rc = reader_next(s->r, &ev)) > 0) {
 		ev.ts = s->to + (ev.ts > s->begin ? ev.ts - s->begin : 0);
 		j->last = ev.ts > j->last ? ev.ts : j->last;
-		if (move(j, s, &ev))
+		if (join_move(j, s, &ev))
 			writer_event(j->w, &ev);
 	}
 	return rc;
@@ -191,22 +200,22 @@ static bool has_meta(const struct reader *r, const char *key, const char *want)
 	return false;
 }
 
-/* What one of them did not see, nobody did. */
+/* What either engine did not see is unseen in the result. */
 static void take_facts(struct joining *j, const struct reader *a, const struct reader *b)
 {
-	bool locks = has_meta(a, "kernel_locks", "yes") && has_meta(b, "kernel_locks", "yes");
+	bool locks = has_meta(a, META_KERNEL_LOCKS, "yes") && has_meta(b, META_KERNEL_LOCKS, "yes");
 	const char *key, *val;
 
 	for (size_t i = 0; reader_meta_at(a, i, &key, &val); i++)
 		if (strcmp(key, "kernel_locks"))
 			writer_meta(j->w, key, val);
-	for (size_t i = 0; (val = reader_meta(b, "unseen", i)); i++)
-		if (!has_meta(a, "unseen", val))
-			writer_meta(j->w, "unseen", val);
-	writer_meta(j->w, "kernel_locks", locks ? "yes" : "no");
+	for (size_t i = 0; (val = reader_meta(b, META_UNSEEN, i)); i++)
+		if (!has_meta(a, META_UNSEEN, val))
+			writer_meta(j->w, META_UNSEEN, val);
+	writer_meta(j->w, META_KERNEL_LOCKS, locks ? "yes" : "no");
 }
 
-static int take(struct joining *j, struct source *s)
+static int join_take(struct joining *j, struct join_source *s)
 {
 	int rc;
 
@@ -218,25 +227,25 @@ static int take(struct joining *j, struct source *s)
 	return rc;
 }
 
-int diff_join(struct reader *a, struct reader *b, const char *path, uint64_t *ret_moved)
+int diff_join(struct reader *a, struct reader *b, int fd, uint64_t *ret_moved)
 {
 	const struct reader_info *info = reader_info(a);
 	struct writer_clock clock = {info->start_unix_ns, info->start_mono_ns};
 	struct writer_opts opts = {.no_sync = true, .clock = &clock};
 	struct joining j = {0};
-	struct source first = {
+	struct join_source first = {
 		.r = a, .begin = info->first_ts, .to = info->first_ts, .first = true};
-	struct source second = {.r = b, .begin = reader_info(b)->first_ts};
-	int rc = writer_open(path, &opts, &j.w), end;
+	struct join_source second = {.r = b, .begin = reader_info(b)->first_ts};
+	int rc = writer_open_fd(fd, "the temporary file", &opts, &j.w), end;
 
 	if (rc)
 		return rc;
 	j.st = symtab_new();
 	take_facts(&j, a, b);
-	rc = take(&j, &first);
+	rc = join_take(&j, &first);
 	leave_all(&j);
 	second.to = j.last + GAP_NS;
-	rc = rc ? rc : take(&j, &second);
+	rc = rc ? rc : join_take(&j, &second);
 	writer_symbols(j.w, j.st);
 	symtab_free(j.st);
 	map_done(&j.alive);

@@ -11,9 +11,9 @@
 struct reader;
 
 /*
- * Into a file; *ret_moved is what is added to the times of the second (modulo 2^64). Facts are
- * those of the first, but what either did not see is not seen.
+ * Into a file, which it closes; *ret_moved is what is added to the times of the second (modulo
+ * 2^64). Facts are those of the first, but what either did not see is not seen.
  */
-int diff_join(struct reader *a, struct reader *b, const char *path, uint64_t *ret_moved);
+int diff_join(struct reader *a, struct reader *b, int fd, uint64_t *ret_moved);
 
 #endif

@@ -5,8 +5,8 @@
  * of wall or CPU time. Keys may be added; none is ever left out.
  */
 #include "base/json.h"
-#include "diff/view.h"
-#include "view/json_parts.h"
+#include "diff/shown.h"
+#include "report/json_parts.h"
 
 static void put_side(struct json *j, const char *key, const struct diff_side *s)
 {
@@ -79,7 +79,7 @@ static void put_rows(struct json *j, const struct diff *d, const struct diff_vie
 {
 	size_t left = v->top ? v->top : SIZE_MAX;
 
-	/* What was not seen is not a list without rows. */
+	/* null, not an empty list: what the engine did not see may have happened. */
 	if (!seen) {
 		json_null(j, key);
 		return;
@@ -91,6 +91,32 @@ static void put_rows(struct json *j, const struct diff *d, const struct diff_vie
 			left--;
 		}
 	json_arr_end(j);
+}
+
+static void put_stuck(struct json *j, const struct diff *d)
+{
+	const struct summary *s = d->b->s;
+	struct buf b = {0};
+
+	json_arr(j, "stuck");
+	for (size_t i = 0; i < d->stuck.n; i++) {
+		const struct diff_stuck *w = d->stuck.v[i];
+
+		buf_clear(&b);
+		diff_stuck_words(d, w, &b);
+		json_obj(j, NULL);
+		json_u64(j, "pid", w->thread->pid);
+		json_u64(j, "tid", w->thread->tid);
+		json_str(j, "comm", w->thread->name);
+		json_str(j, "reason", reason_name(w->reason));
+		json_str(j, "lock", w->at < s->locks.n ? s->locks.v[w->at].name : NULL);
+		json_u64(j, "since_ns", w->start - s->model->timeline.begin);
+		json_bool(j, "since_before", w->before);
+		json_str(j, "words", buf_cstr(&b));
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+	buf_done(&b);
 }
 
 void diff_json(const struct diff *d, const struct diff_view *v, FILE *out)
@@ -122,6 +148,7 @@ void diff_json(const struct diff *d, const struct diff_view *v, FILE *out)
 	json_arr_end(&j);
 	put_side(&j, "before", d->a);
 	put_side(&j, "after", d->b);
+	put_stuck(&j, d);
 	put_rows(&j, d, v, DIFF_SELF, "functions_self", d->functions);
 	put_rows(&j, d, v, DIFF_TOTAL, "functions_total", d->functions);
 	put_rows(&j, d, v, DIFF_WAIT, "waits", d->waits);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "diff/view.h"
+#include "diff/shown.h"
 #include "export/export.h"
-#include "view/words.h"
+#include "report/words.h"
 
 enum { TEXT = 128 };
 
@@ -111,7 +111,7 @@ static void put_row(const struct diff *d, const struct diff_row *r, struct buf *
 
 static bool is_better(const struct diff_row *r, const struct diff_row *best)
 {
-	/* What a caller has is in what it calls, and idle waits are nobody's loss. */
+	/* A caller's change is explained by its callees, and idle waits cost nothing. */
 	bool weak = r->kind == DIFF_TOTAL || diff_item_of(r)->idle;
 	bool best_weak = best && (best->kind == DIFF_TOTAL || diff_item_of(best)->idle);
 	double change = fabs(r->r.after - r->r.before);
@@ -135,7 +135,7 @@ const struct diff_row *diff_first(const struct diff *d)
 	return best;
 }
 
-/* That all of it took longer is not a row's: which of them would it be? */
+/* If everything took longer, no single row can tell. */
 static void put_pace(const struct diff *d, struct buf *b)
 {
 	double part = d->pace.ratio - 1;
@@ -170,7 +170,12 @@ void diff_lead(const struct diff *d, struct buf *b)
 {
 	const struct diff_row *first = diff_first(d);
 	size_t others[DIFF_KINDS] = {0}, n;
+	bool stuck = diff_stuck_lead(d, b);
 
+	/* Stuck threads do less of everything else: that is no news. */
+	if (stuck && (!first || first->r.after < first->r.before))
+		return;
+	buf_printf(b, "%s", stuck ? " " : "");
 	if (!d->tested) {
 		buf_printf(b, "Nothing to compare: there are no %s with enough time in them.",
 			   tested(d));

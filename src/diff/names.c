@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "view/frames.h"
+#include "report/frames.h"
 
 uint64_t diff_key(unsigned kind, const char *name, const char *where)
 {
@@ -19,7 +19,7 @@ const char *diff_function_name(struct buf *b, const struct function *f)
 	return buf_cstr(b);
 }
 
-/* How much of a name is left without an offset at its end: "server+0x40". */
+/* The length of a name without an offset at its end: "server+0x40". */
 static size_t without_offset(const char *name)
 {
 	size_t n = strlen(name), at = n;

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "diff/diff.h"
-#include "view/words.h"
+#include "report/words.h"
 #include "wire/step.h"
 #include "wire/unseen.h"
 
@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct diff *d, const cha
 	vec_push(&d->notes, mem_strdup(text));
 }
 
-static const char *command(char *out, size_t room, const struct facts *f)
+static const char *notes_command(char *out, size_t room, const struct facts *f)
 {
 	struct buf b = {0};
 
@@ -63,8 +63,8 @@ static void about_programs(struct diff *d, const struct facts *a, const struct f
 	if (!a->command.n != !b->command.n)
 		note(d, "Only one of them is of a command: what is compared may not be the same.");
 	else if (!same_command(a, b))
-		note(d, "They are of different commands: %s and %s.", command(one, sizeof(one), a),
-		     command(other, sizeof(other), b));
+		note(d, "They are of different commands: %s and %s.",
+		     notes_command(one, sizeof(one), a), notes_command(other, sizeof(other), b));
 }
 
 /* Which of them: "a.thaw", or the only one. */

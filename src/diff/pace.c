@@ -5,9 +5,9 @@
  * Nothing in a recording says so; but it is the same for all functions, and a change of the program
  * is not.
  *
- * So the pace is the ratio of after to before that functions have in the middle: as many are above
- * as below. It stays right as long as less than half of them have changed, however much these did.
- * With too few functions to tell, it is the ratio of all time on a CPU.
+ * So the pace is the median of the functions' ratios of after to before. It stays right as long as
+ * fewer than half of the functions have changed, however much these did. With too few functions to
+ * tell, it is the ratio of all time on a CPU.
  */
 #include <math.h>
 
@@ -27,7 +27,7 @@ static double noise(const struct diff *d)
 	return 2 * d->opts.noise * d->opts.noise;
 }
 
-/* How wrong a median of values with these variances may be: as a mean of them, but for a factor. */
+/* The error of a median of values with these variances: that of their mean, times a factor. */
 static double median_error(double vars, size_t n)
 {
 	return sqrt(M_PI / 2 * vars) / (double)n;

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "diff/names.h"
-#include "model/parts.h"
+#include "model/summary/parts.h"
 #include "model/walk.h"
 #include "wire/state.h"
 #include "wire/unseen.h"
@@ -44,7 +44,7 @@ static uint64_t block_start(const struct diff_side *s, size_t i)
 	return s->start + (uint64_t)((double)s->window * (double)i / (double)s->blocks);
 }
 
-/* What of [start, end) lies in which block; all of it is in one of them. */
+/* Spreads [start, end) over the blocks that it lies in. */
 static void spread(const struct diff_side *s, uint64_t start, uint64_t end, uint64_t *blocks)
 {
 	for (size_t i = block_at(s, start); start < end; i++) {
@@ -66,7 +66,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 	return 0;
 }
 
-/* As the sums of locks count: those of the kernel when they are got (on_klocked()). */
+/* Counts as the sums of locks do: kernel locks when a thread gets one (on_klocked()). */
 static void take_lock(struct taking *t, const struct interval *iv)
 {
 	if (t->m->locks.list.v[iv->lock - 1].kernel && !iv->open)
@@ -94,13 +94,13 @@ static int on_interval(void *arg, const struct interval *iv)
 		*(limit ? &t->throttles : &t->queues) += 1;
 	} else if (iv->kind == INTERVAL_WAITING) {
 		spread(s, iv->start, iv->end, &t->waits[iv->row * s->blocks]);
+		diff_stuck_wait(s, iv);
 		if (iv->lock)
 			take_lock(t, iv);
 	}
 	return 0;
 }
 
-/* One that began before the window counts whole, as in the report. */
 static int on_klocked(void *arg, uint32_t lock, const struct thread *th, uint64_t ts, uint64_t ns,
 		      uint32_t n)
 {
@@ -201,14 +201,35 @@ static void name_samples(struct taking *t)
 	vec_done(&last);
 }
 
-static void take_wait(struct diff_side *s, enum reason reason, const char *place,
-		      const uint64_t *blocks, uint64_t count)
+static struct diff_item *wait_item(struct diff_side *s, enum reason reason, const char *place)
 {
 	struct diff_item *it = item_of(s, DIFF_WAIT, place, reason_name(reason));
 
 	it->reason = reason;
 	it->idle = reason_is_idle(reason);
-	item_add(s, it, blocks, count);
+	return it;
+}
+
+/* Very many rows share few stacks: each stack and reason is named once. */
+struct named_waits {
+	struct map by_stacks[REASONS]; /* -> index of the item */
+	struct buf b;
+};
+
+static struct diff_item *place_item(struct taking *t, struct named_waits *w,
+				    const struct wait_row *r)
+{
+	struct diff_side *s = t->side;
+	uint64_t stacks = (uint64_t)r->kstack << 32 | r->ustack;
+	bool fresh;
+	uint64_t *slot = map_put(&w->by_stacks[r->verdict.reason], stacks, &fresh);
+
+	if (fresh)
+		*slot = (uint64_t)(wait_item(s, r->verdict.reason,
+					     diff_place_name(&w->b, &t->m->names, r->kstack,
+							     r->ustack)) -
+				   s->items.v);
+	return &s->items.v[*slot];
 }
 
 /* Seen on wait stacks only: the kernel keeps no record of contention. */
@@ -227,7 +248,7 @@ static void take_inferred(struct taking *t, const struct wait_row *r, const uint
 static void name_waits(struct taking *t)
 {
 	struct diff_side *s = t->side;
-	struct buf b = {0};
+	struct named_waits w = {0};
 
 	for (size_t i = 0; i < t->m->tally.waits.n; i++) {
 		const struct wait_row *r = &t->m->tally.waits.v[i];
@@ -235,18 +256,18 @@ static void name_waits(struct taking *t)
 
 		if (!t->chosen[r->thread->index] || !r->total)
 			continue;
-		take_wait(s, r->verdict.reason,
-			  diff_place_name(&b, &t->m->names, r->kstack, r->ustack), blocks,
-			  r->count);
+		item_add(s, place_item(t, &w, r), blocks, r->count);
 		if (!r->lock && r->verdict.reason == REASON_KERNEL_LOCK &&
 		    r->verdict.evidence == EVIDENCE_KSTACK)
 			take_inferred(t, r, blocks);
 	}
 	if (t->queues)
-		take_wait(s, REASON_RUN_QUEUE, "", t->queue, t->queues);
+		item_add(s, wait_item(s, REASON_RUN_QUEUE, ""), t->queue, t->queues);
 	if (t->throttles)
-		take_wait(s, REASON_THROTTLED, "", t->throttled, t->throttles);
-	buf_done(&b);
+		item_add(s, wait_item(s, REASON_THROTTLED, ""), t->throttled, t->throttles);
+	for (size_t i = 0; i < REASONS; i++)
+		map_done(&w.by_stacks[i]);
+	buf_done(&w.b);
 }
 
 static void name_locks(struct taking *t)
@@ -267,7 +288,7 @@ static void name_locks(struct taking *t)
 	buf_done(&b);
 }
 
-/* Where nobody saw threads run, their samples tell. */
+/* Without switches, CPU time comes from samples. */
 static void count_samples(struct taking *t)
 {
 	struct diff_side *s = t->side;
@@ -279,9 +300,9 @@ static void count_samples(struct taking *t)
 }
 
 /*
- * The clock of samples may skip, for thaw or for a hypervisor; how long threads ran is known
- * better. All samples together stand for all of that, if they were taken wherever threads ran: one
- * that would stand for twice its time, or for half of it, shows that they were not.
+ * The sampling clock may skip, because of thaw or of a hypervisor; the time that threads ran is
+ * more exact. All samples together stand for that time, if they were taken wherever threads ran.
+ * They were not if a sample would stand for twice its period, or for half of it.
  */
 static void set_period(struct diff_side *s)
 {
@@ -294,12 +315,12 @@ static void set_period(struct diff_side *s)
 	s->period = all && real > nominal / 2 && real < nominal * 2 ? real : nominal;
 }
 
-static uint64_t *table(size_t rows, size_t blocks)
+static uint64_t *side_table(size_t rows, size_t blocks)
 {
 	return mem_zalloc((rows + 1) * blocks * sizeof(uint64_t));
 }
 
-static void done(struct taking *t)
+static void side_done(struct taking *t)
 {
 	free(t->chosen);
 	free(t->samples);
@@ -310,7 +331,7 @@ static void done(struct taking *t)
 	free(t->throttled);
 }
 
-static void begin(struct taking *t, struct diff_side *s)
+static void side_begin(struct taking *t, struct diff_side *s)
 {
 	struct model *m = t->m;
 
@@ -321,12 +342,12 @@ static void begin(struct taking *t, struct diff_side *s)
 		t->chosen[i] = !s->thread || thread_matches(th, s->thread);
 	}
 	t->all = !s->thread;
-	t->samples = table(m->tally.samples.n, s->blocks);
-	t->waits = table(m->tally.waits.n, s->blocks);
-	t->locks = table(m->locks.list.n, s->blocks);
-	t->lock_counts = table(m->locks.list.n, 1);
-	t->queue = table(1, s->blocks);
-	t->throttled = table(1, s->blocks);
+	t->samples = side_table(m->tally.samples.n, s->blocks);
+	t->waits = side_table(m->tally.waits.n, s->blocks);
+	t->locks = side_table(m->locks.list.n, s->blocks);
+	t->lock_counts = side_table(m->locks.list.n, 1);
+	t->queue = side_table(1, s->blocks);
+	t->throttled = side_table(1, s->blocks);
 }
 
 static size_t blocks_of(uint64_t window)
@@ -359,7 +380,7 @@ int diff_side_take(struct diff_side *s, const struct summary *sum, struct reader
 	set_period(s);
 	s->cpu = mem_zalloc(s->blocks * sizeof(*s->cpu));
 	s->samples = mem_zalloc(s->blocks * sizeof(*s->samples));
-	begin(&t, s);
+	side_begin(&t, s);
 	rc = model_walk(t.m, r, &w);
 	if (!rc) {
 		count_samples(&t);
@@ -369,8 +390,9 @@ int diff_side_take(struct diff_side *s, const struct summary *sum, struct reader
 		name_samples(&t);
 		name_waits(&t);
 		name_locks(&t);
+		diff_stuck_settle(s);
 	}
-	done(&t);
+	side_done(&t);
 	if (rc)
 		diff_side_done(s);
 	return rc ? err_add(rc, "%s", s->path) : 0;
@@ -384,6 +406,7 @@ void diff_side_done(struct diff_side *s)
 		free(s->items.v[i].blocks);
 	}
 	vec_done(&s->items);
+	vec_done(&s->stuck);
 	map_done(&s->by_name);
 	free(s->cpu);
 	free(s->samples);

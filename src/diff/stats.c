@@ -10,8 +10,8 @@ enum { SMALL_COUNT = 64, LARGE_SHARE = 16 };
 
 /*
  * How alike neighbours are (the autocorrelation at lag 1), for `left`, whose squares sum up to
- * `squares`. From few blocks it comes out too small, and is not sure: what is missing on the
- * average is added, and half of its error, for more of it means less certainty.
+ * `squares`. With few blocks the estimate is too small and unsure. So its average bias is added,
+ * and half of its error: too much of it only makes the test more careful.
  */
 static double likeness(const double *left, size_t n, double squares)
 {

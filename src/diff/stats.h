@@ -2,11 +2,10 @@
 /*
  * How sure a difference is. docs/diff.md has the reasons; in short:
  *
- * Each side is cut into blocks of equal length, and how much the blocks differ from each other says
- * how much their sum would differ if it were recorded again: samples and waits come in bursts, and
- * what is close in time is alike. Blocks that are like their neighbours tell less than others, and
- * count for less. Where counts are small, a few blocks may be alike by chance: there the error is
- * at least that of independent events.
+ * Each side is cut into blocks of equal length. How much the blocks differ from each other shows
+ * how much their sum would differ in another recording: samples and waits come in bursts. Blocks
+ * that are like their neighbours tell less, and count for less. Where counts are small, a few
+ * blocks may be alike by chance: there the error is at least that of independent events.
  *
  * Pure: numbers in, numbers out.
  */
@@ -27,17 +26,15 @@ struct stats_sum {
 };
 
 /*
- * x[i] is what block i has. With `per` (what it is to be divided by, a block each) only what is out
- * of proportion to it is error. n is from 4 to STATS_BLOCKS_MAX.
+ * x[i] is the value of block i. With `per`, a divisor for each block, only what is out of
+ * proportion to it counts as error. n is from 4 to STATS_BLOCKS_MAX.
  */
 void stats_blocks(const double *x, const double *per, size_t n, struct stats_sum *ret);
 
-/* The least that the variance of a count is taken for: its own size, a 16th of that if it is large.
- */
+/* The least variance of a count: its own size, a 16th of that if it is large. */
 double stats_floor(double count);
 
-/* One side of a comparison: a sum in its own unit, and what one of these is worth in the common
- * unit. */
+/* One side of a comparison: a sum in its own unit, and that unit in terms of the common one. */
 struct stats_side {
 	struct stats_sum s;
 	double unit;
@@ -51,9 +48,9 @@ struct stats_result {
 };
 
 /*
- * noise: by how much of it a value may differ from one recording to the next for reasons that
- * neither shows; unit: how wrong the unit of `after` may be. Both are relative, one sigma. before
- * and after: what a side may have more or less of whatever its value is, in the common unit.
+ * noise: how much a value may differ between recordings for reasons that neither shows; unit: how
+ * wrong the unit of `after` may be. Both are relative, one sigma. before and after: by how much a
+ * side may vary whatever its value is, in the common unit.
  */
 struct stats_doubt {
 	double noise, unit;
@@ -63,7 +60,7 @@ struct stats_doubt {
 void stats_compare(const struct stats_side *before, const struct stats_side *after,
 		   const struct stats_doubt *doubt, struct stats_result *ret);
 
-/* The one in the middle, or between the two; v is put in order. n is not 0. */
+/* Sorts v. n is not 0. */
 double stats_median(double *v, size_t n);
 
 /*
@@ -77,8 +74,8 @@ double stats_t_tail(double t, double dof);
 double stats_t_at(double p, double dof);
 
 /*
- * Holm's correction: p[i] becomes the least level at which row i differs if the chance that any row
- * is called different without being so shall be no more than that level.
+ * Holm's correction: p[i] becomes the least level at which row i differs, where the level bounds
+ * the chance that any row is called different without being so.
  */
 void stats_holm(double *p, size_t n);
 

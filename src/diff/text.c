@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "diff/view.h"
-#include "view/words.h"
+#include "diff/shown.h"
+#include "report/words.h"
 
 enum { TEXT = 128, NAME_WIDE = 33, TOP = 10 };
 
@@ -38,8 +38,7 @@ static uint64_t waited(const struct diff_side *s)
 	for (size_t i = 0; i < s->items.n; i++) {
 		const struct diff_item *it = &s->items.v[i];
 
-		if (it->kind == DIFF_WAIT && !it->idle && it->reason != REASON_RUN_QUEUE &&
-		    it->reason != REASON_THROTTLED)
+		if (it->kind == DIFF_WAIT && !it->idle && !reason_is_runnable(it->reason))
 			sum += it->sum;
 	}
 	return sum;
@@ -63,7 +62,7 @@ static void totals(const struct diff *d, const struct diff_view *v, FILE *out)
 }
 
 /* The end of a long path tells more than its begin. */
-static const char *place(char *out, size_t room, const char *name, size_t width)
+static const char *text_place(char *out, size_t room, const char *name, size_t width)
 {
 	size_t n = strlen(name);
 	const char *from = name;
@@ -97,13 +96,14 @@ static const char *name_of(char *out, size_t room, const struct diff_row *r)
 		n = snprintf(out, room, "%s", reason_label(it->reason));
 		if (*it->name)
 			snprintf(out + n, room - (size_t)n, ": %s",
-				 place(path, sizeof(path), it->name, NAME_WIDE - (size_t)n - 2));
+				 text_place(path, sizeof(path), it->name,
+					    NAME_WIDE - (size_t)n - 2));
 	}
 	return out;
 }
 
-static void row(const struct diff *d, const struct diff_view *v, const struct diff_row *r,
-		FILE *out)
+static void text_row(const struct diff *d, const struct diff_view *v, const struct diff_row *r,
+		     FILE *out)
 {
 	double change = r->r.after - r->r.before;
 	char name[TEXT], before[TEXT], after[TEXT], by[TEXT], margin[TEXT], part[TEXT];
@@ -127,8 +127,8 @@ static bool is_shown(const struct diff_view *v, const struct diff_row *r)
 	return r->different || (v->all && r->tested);
 }
 
-static void table(const struct diff *d, const struct diff_view *v, enum diff_kind kind,
-		  const char *title, FILE *out)
+static void text_table(const struct diff *d, const struct diff_view *v, enum diff_kind kind,
+		       const char *title, FILE *out)
 {
 	size_t have = 0, most = v->top ? v->top : TOP, shown = 0;
 
@@ -147,11 +147,35 @@ static void table(const struct diff *d, const struct diff_view *v, enum diff_kin
 
 			if (r->kind != kind || !is_shown(v, r) || r->different != !pass)
 				continue;
-			row(d, v, r, out);
+			text_row(d, v, r, out);
 			shown++;
 		}
 	if (shown < have)
 		fprintf(out, "  and %zu more (--top shows them)\n", have - shown);
+}
+
+static void stuck(const struct diff *d, const struct diff_view *v, FILE *out)
+{
+	size_t most = v->top ? v->top : TOP, n = d->stuck.n < most ? d->stuck.n : most;
+	struct buf b = {0};
+	char who[TEXT];
+
+	if (!n)
+		return;
+	tint(out, v, "1");
+	fputs("\nDid not go on any more\n", out);
+	tint(out, v, "0");
+	for (size_t i = 0; i < n; i++) {
+		int at = fprintf(out, "  %-25s ",
+				 words_thread(who, sizeof(who), d->stuck.v[i]->thread, 25));
+
+		buf_clear(&b);
+		diff_stuck_words(d, d->stuck.v[i], &b);
+		words_wrap(out, buf_cstr(&b), (size_t)at, (size_t)at, WORDS_WIDTH);
+	}
+	if (n < d->stuck.n)
+		fprintf(out, "  and %zu more (--top shows them)\n", d->stuck.n - n);
+	buf_done(&b);
 }
 
 static void method(const struct diff *d, const struct diff_view *v, FILE *out)
@@ -193,11 +217,12 @@ void diff_text(const struct diff *d, const struct diff_view *v, FILE *out)
 	tint(out, v, "0");
 	for (size_t i = 0; i < d->notes.n; i++)
 		words_wrap(out, d->notes.v[i], 0, 0, WORDS_WIDTH);
+	stuck(d, v, out);
 	totals(d, v, out);
-	table(d, v, DIFF_SELF, "Functions, themselves", out);
-	table(d, v, DIFF_TOTAL, "Functions, with what they call", out);
-	table(d, v, DIFF_WAIT, "Waits", out);
-	table(d, v, DIFF_LOCK, "Locks", out);
+	text_table(d, v, DIFF_SELF, "Functions, themselves", out);
+	text_table(d, v, DIFF_TOTAL, "Functions, with what they call", out);
+	text_table(d, v, DIFF_WAIT, "Waits", out);
+	text_table(d, v, DIFF_LOCK, "Locks", out);
 	method(d, v, out);
 	buf_done(&b);
 }

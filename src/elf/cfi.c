@@ -17,11 +17,12 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #define EH_FRAME_HDR_MAX 64u
 
-struct entry {
+struct cfi_entry {
 	size_t offset; /* of its length */
 	size_t id_at;  /* of its id */
 	uint64_t id;
@@ -64,7 +65,7 @@ uint64_t cfi_read_address(const struct cfi *c, uint8_t encoding, struct cursor *
 		break;
 	case PE_PCREL:
 		base = c->addr + at;
-		cur->bad |= c->debug; /* it is not in memory: no address is relative to it */
+		cur->bad |= c->debug; /* not in memory: nothing is relative to it */
 		break;
 	case PE_TEXTREL:
 		base = c->text;
@@ -81,7 +82,7 @@ uint64_t cfi_read_address(const struct cfi *c, uint8_t encoding, struct cursor *
 }
 
 /* The entry at *pos, which moves behind it. False: the end, or nothing that could be followed. */
-static bool next_entry(const struct cfi *c, size_t *pos, struct entry *ret)
+static bool next_entry(const struct cfi *c, size_t *pos, struct cfi_entry *ret)
 {
 	struct cursor cur = cur_init(c->bytes.p, c->bytes.len);
 	bool wide = false;
@@ -108,7 +109,7 @@ static bool next_entry(const struct cfi *c, size_t *pos, struct entry *ret)
 		ret->id = cur_u32(&cur);
 		ret->is_cie = ret->id == (c->debug ? UINT32_MAX : 0);
 	}
-	ret->cur = cur; /* bad if it is too short for an id: whoever reads on will see it */
+	ret->cur = cur; /* bad if too short for an id: later reads notice */
 	return true;
 }
 
@@ -136,7 +137,7 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct c
 			cur_skip(&data, 1);
 			break;
 		case 'P':
-			/* A personality: its value is of no interest, its length is. */
+			/* A personality: only its length matters here. */
 			encoding = cur_u8(&data);
 			if (encoding == 0x50)
 				return false;
@@ -189,7 +190,7 @@ static bool read_cie_body(const struct cfi *c, struct cfi_cie *cie, struct curso
 static void collect_cies(struct cfi *c)
 {
 	cie_vec cies = {0};
-	struct entry entry;
+	struct cfi_entry entry;
 	size_t pos = 0;
 
 	while (cies.n < CFI_CIES_MAX && next_entry(c, &pos, &entry)) {
@@ -208,25 +209,18 @@ static void collect_cies(struct cfi *c)
 /* CIEs are in the order of their offsets. Neighbours mostly share one: ask the last first. */
 static const struct cfi_cie *cie_at(struct cfi *c, uint64_t offset)
 {
-	size_t lo = 0, hi = c->n_cies;
+	size_t lo;
 
-	if (c->last_cie < hi && c->cies[c->last_cie].offset == offset)
+	if (c->last_cie < c->n_cies && c->cies[c->last_cie].offset == offset)
 		return &c->cies[c->last_cie];
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->cies[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = SEARCH(0, c->n_cies, mid, c->cies[mid].offset < offset);
 	if (lo == c->n_cies || c->cies[lo].offset != offset)
 		return NULL;
 	c->last_cie = lo;
 	return &c->cies[lo];
 }
 
-static bool read_fde(struct cfi *c, const struct entry *entry, struct cfi_fde *ret)
+static bool read_fde(struct cfi *c, const struct cfi_entry *entry, struct cfi_fde *ret)
 {
 	const struct cfi_cie *cie = cie_at(c, c->debug ? entry->id : entry->id_at - entry->id);
 	struct cursor cur = entry->cur;
@@ -255,7 +249,7 @@ static bool read_fde(struct cfi *c, const struct entry *entry, struct cfi_fde *r
 
 bool cfi_next(struct cfi *c, struct cfi_fde *ret)
 {
-	struct entry entry;
+	struct cfi_entry entry;
 
 	while (next_entry(c, &c->pos, &entry))
 		if (!entry.is_cie && read_fde(c, &entry, ret))

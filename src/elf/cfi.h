@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/host.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "elf/elf.h"
@@ -32,10 +33,10 @@
 #define CFI_STATES_MAX 32u /* of DW_CFA_remember_state; compilers use one or two */
 
 /* DWARF's numbers of registers. */
-#define CFI_RBX 3
-#define CFI_RBP 6
-#define CFI_RSP 7
-#define CFI_RA 16
+#define CFI_RBX ARCH_DWARF_BX
+#define CFI_RBP ARCH_DWARF_BP
+#define CFI_RSP ARCH_DWARF_SP
+#define CFI_RA ARCH_DWARF_RETURN
 
 enum cfi_cfa {
 	CFI_CFA_UNKNOWN,

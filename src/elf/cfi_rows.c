@@ -42,11 +42,10 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-enum step { STEP_ON, STEP_ADVANCED, STEP_BAD };
+enum row_step { STEP_ON, STEP_ADVANCED, STEP_BAD };
 
 static const struct cfi_rules unknown = {.cfa = CFI_CFA_UNKNOWN};
-/* Before the first instruction of a CIE: what is not said to be saved still belongs to the caller.
- */
+/* Before a CIE's first instruction: registers not said to be saved are still the caller's. */
 static const struct cfi_rules blank = {
 	.rbp = CFI_WHERE_SAME, .rbx = CFI_WHERE_SAME, .sp_is_cfa = true};
 
@@ -84,11 +83,11 @@ static int64_t factored(const struct cfi_rows *r, uint64_t n)
 	return (int64_t)(n * (uint64_t)r->cie->data_align);
 }
 
-/* The rule of a register that we follow; the others are nobody's business. */
+/* Sets the rule of a register that we follow; ignores the others. */
 static void set_where(struct cfi_rows *r, uint64_t reg, enum cfi_where where, int64_t off)
 {
 	if (reg == CFI_RBP) {
-		/* Without a value for the caller there is nothing to go on with. */
+		/* An undefined value is of no use to the caller's frame. */
 		r->now.rbp = where == CFI_WHERE_UNDEFINED ? CFI_WHERE_UNKNOWN : where;
 		r->now.rbp_off = off;
 	} else if (reg == CFI_RBX) {
@@ -144,7 +143,7 @@ static void set_cfa(struct cfi_rows *r, uint64_t reg, int64_t off)
 	r->now.cfa_add = 0;
 }
 
-/* A change of half of a rule that is not there is no rule. */
+/* Changing half of a rule makes sense only if there is one. */
 static void set_cfa_offset(struct cfi_rows *r, int64_t off)
 {
 	if (r->now.cfa == CFI_CFA_REG)
@@ -161,7 +160,7 @@ static void set_cfa_register(struct cfi_rows *r, uint64_t reg)
 		r->now.cfa = CFI_CFA_UNKNOWN;
 }
 
-static enum step advance(struct cfi_rows *r, uint64_t delta)
+static enum row_step cfi_rows_advance(struct cfi_rows *r, uint64_t delta)
 {
 	uint64_t room = r->end - r->next, by;
 
@@ -174,7 +173,7 @@ static enum step advance(struct cfi_rows *r, uint64_t delta)
 	return by ? STEP_ADVANCED : STEP_ON;
 }
 
-static enum step set_loc(struct cfi_rows *r)
+static enum row_step set_loc(struct cfi_rows *r)
 {
 	uint64_t to;
 
@@ -190,7 +189,7 @@ static enum step set_loc(struct cfi_rows *r)
 	return STEP_ADVANCED;
 }
 
-static enum step remember(struct cfi_rows *r)
+static enum row_step cfi_rows_remember(struct cfi_rows *r)
 {
 	if (r->depth == CFI_STATES_MAX)
 		return STEP_BAD;
@@ -198,7 +197,7 @@ static enum step remember(struct cfi_rows *r)
 	return STEP_ON;
 }
 
-static enum step recall(struct cfi_rows *r)
+static enum row_step recall(struct cfi_rows *r)
 {
 	if (!r->depth)
 		return STEP_BAD;
@@ -209,7 +208,7 @@ static enum step recall(struct cfi_rows *r)
 #define DWARF_RDI 5
 
 /* Instructions whose first operand is a register. */
-static enum step run_register(struct cfi_rows *r, uint8_t op)
+static enum row_step run_register(struct cfi_rows *r, uint8_t op)
 {
 	struct cursor *c = &r->program;
 	uint64_t reg = cur_varint(c);
@@ -267,7 +266,7 @@ static enum step run_register(struct cfi_rows *r, uint8_t op)
 	return STEP_ON;
 }
 
-static enum step run_plain(struct cfi_rows *r, uint8_t op)
+static enum row_step run_plain(struct cfi_rows *r, uint8_t op)
 {
 	struct cursor *c = &r->program;
 
@@ -277,15 +276,15 @@ static enum step run_plain(struct cfi_rows *r, uint8_t op)
 	case CFA_SET_LOC:
 		return set_loc(r);
 	case CFA_ADVANCE_LOC1:
-		return advance(r, cur_u8(c));
+		return cfi_rows_advance(r, cur_u8(c));
 	case CFA_ADVANCE_LOC2:
-		return advance(r, cur_u16(c));
+		return cfi_rows_advance(r, cur_u16(c));
 	case CFA_ADVANCE_LOC4:
-		return advance(r, cur_u32(c));
+		return cfi_rows_advance(r, cur_u32(c));
 	case CFA_MIPS_ADVANCE_LOC8:
-		return advance(r, cur_u64(c));
+		return cfi_rows_advance(r, cur_u64(c));
 	case CFA_REMEMBER_STATE:
-		return remember(r);
+		return cfi_rows_remember(r);
 	case CFA_RESTORE_STATE:
 		return recall(r);
 	case CFA_DEF_CFA_OFFSET:
@@ -305,14 +304,14 @@ static enum step run_plain(struct cfi_rows *r, uint8_t op)
 	}
 }
 
-static enum step run_one(struct cfi_rows *r)
+static enum row_step run_one(struct cfi_rows *r)
 {
 	uint8_t op = cur_u8(&r->program), low = op & 0x3f;
-	enum step step = STEP_ON;
+	enum row_step step = STEP_ON;
 
 	switch (op & 0xc0) {
 	case CFA_ADVANCE_LOC:
-		step = advance(r, low);
+		step = cfi_rows_advance(r, low);
 		break;
 	case CFA_OFFSET:
 		set_where(r, low, CFI_WHERE_AT_CFA, factored(r, cur_varint(&r->program)));
@@ -347,12 +346,12 @@ void cfi_rows_init(struct cfi_rows *r, const struct cfi *c, const struct cfi_fde
 	r->at = r->next = fde->begin;
 	r->end = fde->end;
 	r->now = fde->cie->initial;
-	r->depth = 0; /* the stack above it is never read: a large structure is not cleared */
+	r->depth = 0; /* the stack above is never read, so it need not be cleared */
 }
 
 bool cfi_rows_next(struct cfi_rows *r, struct cfi_row *ret)
 {
-	enum step step = STEP_ON;
+	enum row_step step = STEP_ON;
 
 	/* The location has moved; the rules that follow belong to the row that begins there. */
 	r->at = r->next;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Files, their units, and finding one's way between them. See dwarf.h for the promises. */
+/* Files, their units, and lookups between them. See dwarf.h for the promises. */
 #include "elf/dwarf_private.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/search.h"
 
 #define ACCOUNT_START (16u << 20)
 
@@ -103,16 +104,8 @@ static void index_units(struct dw_file *f, enum dw_section section, dw_units *re
 
 struct dw_unit *dw_unit_at(struct dw_file *f, uint64_t offset)
 {
-	size_t lo = 0, hi = f->units.n;
+	size_t lo = SEARCH(0, f->units.n, mid, f->units.v[mid].begin <= offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->units.v[mid].begin <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && offset < f->units.v[lo - 1].end ? &f->units.v[lo - 1] : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug information, DWARF 2 to 5 of x86-64, as bytes that somebody else wrote: perhaps to hurt.
+ * Debug information, DWARF 2 to 5 of x86-64, in bytes that may be hostile.
  *
  *   file   the sections of one ELF file, unpacked when they are first needed, and its units
  *   unit   what one compilation made: a tree of DIEs, in .debug_info in the order of the tree
@@ -8,11 +8,11 @@
  *   walk   the DIEs of a unit one after the other; those that nobody wants cost a few bytes each
  *   lines  one unit's line table, run and sorted
  *
- * Nothing here recurses, and a reference is followed when it is asked for, never further. Reads go
+ * Nothing here recurses, and a reference is followed one step at a time, on request. Reads go
  * through cursors. What a file may cost is bounded by its size: every piece of work is paid from an
- * account (dw_spend) that is opened in proportion to the bytes of its debug sections, so that bytes
- * that refer to each other a million times run out of it. A file whose account is empty says
- * nothing any more, and dw_exhausted() tells.
+ * account (dw_spend) in proportion to the bytes of its debug sections, which runs out if these
+ * bytes refer to each other a million times. A file whose account is empty gives no more answers,
+ * and dw_exhausted() says so.
  *
  * Not read: split DWARF (the skeletons in the file are), segments, VLIW, addresses other than of 8
  * bytes. Not thread-safe.
@@ -124,7 +124,7 @@ struct dw_file {
 	struct map signatures; /* of a type unit -> index + 1 into units, or types with bit 32 */
 	struct map abbrevs_at;
 	VEC(struct dw_abbrevs *) tables;
-	struct dw_file *payer; /* whose account counts: of a shared file, that of who uses it */
+	struct dw_file *payer; /* whose account pays: for a shared file, its user's */
 	uint64_t account;
 	bool exhausted;
 };

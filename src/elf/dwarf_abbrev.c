@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Abbreviations: the shapes that the DIEs of a unit have. A table is read as far as somebody asks:
- * a unit that is only looked at from outside needs its first entry. Nearly always the codes are 1,
- * 2, 3, ...; others are found through a map.
+ * Abbreviations: the shapes that the DIEs of a unit have. A table is read only as far as needed: a
+ * unit that is not walked needs only its first entry. Nearly always the codes are 1, 2, 3, ...;
+ * others are found through a map.
  *
- * Most DIEs are only to be got past. So each shape is compiled into ops: so many bytes that are
- * always there (the upper 12 bits), then one thing of a length that has to be read (the lower 4).
+ * Most DIEs are only skipped. So each shape is compiled into ops: a number of fixed bytes (the
+ * upper 12 bits), then one value whose length must be read (the lower 4).
  */
 #include "elf/dwarf_private.h"
 
@@ -117,7 +117,7 @@ static void skip_leb(struct cursor *c)
 }
 
 /* What was seen among the attributes of a shape. */
-struct seen {
+struct seen_abbrev {
 	bool code, place, sibling;
 };
 
@@ -127,7 +127,7 @@ static bool is_block(uint64_t form)
 	       form == DW_FORM_block2 || form == DW_FORM_block4;
 }
 
-static void look_at(struct seen *s, uint64_t name, uint64_t form)
+static void look_at(struct seen_abbrev *s, uint64_t name, uint64_t form)
 {
 	switch (name) {
 	case DW_AT_low_pc:
@@ -140,7 +140,7 @@ static void look_at(struct seen *s, uint64_t name, uint64_t form)
 	}
 }
 
-static uint8_t flags_of(uint16_t tag, const struct seen *s)
+static uint8_t flags_of(uint16_t tag, const struct seen_abbrev *s)
 {
 	uint8_t flags = s->sibling ? DW_SIBLING_LAST : 0;
 
@@ -177,7 +177,7 @@ static inline uint64_t leb(struct cursor *c)
 
 /* The list of attributes; false if it has no end that we understand. */
 static bool read_specs(struct dw_abbrevs *t, struct cursor *c, struct dw_abbrev *a,
-		       struct seen *seen)
+		       struct seen_abbrev *seen)
 {
 	uint64_t name, form, last = 0, last_form = 0;
 	uint32_t bytes = 0, n = 0;
@@ -219,7 +219,7 @@ static bool read_one(struct dw_abbrevs *t)
 			      .tag = tag > UINT16_MAX ? 0 : (uint16_t)tag,
 			      .children = cur_u8(&c),
 			      .ops = (uint32_t)t->ops.n};
-	struct seen seen = {.code = false};
+	struct seen_abbrev seen = {.code = false};
 
 	a.specs = (uint32_t)c.pos;
 	if (!code || code > UINT32_MAX || !read_specs(t, &c, &a, &seen)) {

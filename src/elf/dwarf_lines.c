@@ -5,7 +5,7 @@
  * with a row that says so. Here sequences are put in order, and rows become one ascending list in
  * which each address occurs once.
  *
- * Units that share a table are read as often as they are: each pays for its bytes.
+ * A table that units share is read anew for each, which pays for its bytes.
  */
 #include "elf/dwarf_private.h"
 
@@ -30,7 +30,7 @@ struct sequence {
 	size_t first, n;
 };
 
-struct run {
+struct line_run {
 	struct dw_lines *l;
 	const struct header *h;
 	uint64_t address;
@@ -169,7 +169,7 @@ static bool read_header(struct dw_lines *l, struct header *h)
  * Of several rows at one address the last one counts; a mark that a sequence ended there does not,
  * if another one begins at the same place. Compilers repeat rows for columns and breakpoints.
  */
-static void keep(dw_rows *to, size_t first, struct dw_row row)
+static void dwarf_lines_keep(dw_rows *to, size_t first, struct dw_row row)
 {
 	struct dw_row *last = to->n > first ? &to->v[to->n - 1] : NULL;
 
@@ -183,17 +183,17 @@ static void keep(dw_rows *to, size_t first, struct dw_row row)
 	vec_push(to, row);
 }
 
-static void add_row(struct run *r, uint32_t file, uint32_t line)
+static void add_row(struct line_run *r, uint32_t file, uint32_t line)
 {
 	dw_rows *to = &r->rows;
 
 	if (to->n >= ROWS_MAX)
 		return;
 	r->ascending &= to->n == r->first || to->v[to->n - 1].address <= r->address;
-	keep(to, r->first, (struct dw_row){r->address, file, line});
+	dwarf_lines_keep(to, r->first, (struct dw_row){r->address, file, line});
 }
 
-static void begin_sequence(struct run *r)
+static void begin_sequence(struct line_run *r)
 {
 	r->first = r->rows.n;
 	r->address = 0;
@@ -202,7 +202,7 @@ static void begin_sequence(struct run *r)
 }
 
 /* What the linker threw away begins at 0. */
-static void end_sequence(struct run *r)
+static void end_sequence(struct line_run *r)
 {
 	struct sequence s = {.end = r->address, .first = r->first};
 
@@ -216,7 +216,7 @@ static void end_sequence(struct run *r)
 	begin_sequence(r);
 }
 
-static void extended(struct run *r, struct cursor *c)
+static void dwarf_lines_extended(struct line_run *r, struct cursor *c)
 {
 	uint64_t len = cur_varint(c);
 	struct cursor in = cur_take(c, (size_t)len);
@@ -236,13 +236,13 @@ static void extended(struct run *r, struct cursor *c)
 	}
 }
 
-static void standard(struct run *r, struct cursor *c, uint8_t op)
+static void standard(struct line_run *r, struct cursor *c, uint8_t op)
 {
 	const struct header *h = r->h;
 
 	switch (op) {
 	case DW_LNS_extended:
-		extended(r, c);
+		dwarf_lines_extended(r, c);
 		break;
 	case DW_LNS_copy:
 		add_row(r, r->file, r->line);
@@ -268,7 +268,7 @@ static void standard(struct run *r, struct cursor *c, uint8_t op)
 	}
 }
 
-static void run_program(struct run *r)
+static void run_program(struct line_run *r)
 {
 	const struct header *h = r->h;
 	struct cursor c = h->program;
@@ -287,7 +287,7 @@ static void run_program(struct run *r)
 		r->line += (uint32_t)(h->line_base + adjusted % h->line_range);
 		add_row(r, r->file, r->line);
 	}
-	/* Without its end a sequence says nothing about where it ends. */
+	/* Drop a sequence that has no end mark. */
 	r->rows.n = r->first;
 }
 
@@ -302,7 +302,7 @@ static int by_begin(const void *va, const void *vb)
 	return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static bool disjoint(const struct run *r)
+static bool disjoint(const struct line_run *r)
 {
 	for (size_t i = 1; i < r->sequences.n; i++)
 		if (r->sequences.v[i].begin < r->sequences.v[i - 1].end)
@@ -326,8 +326,8 @@ static int by_address(const void *va, const void *vb)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Sequences that lie across each other: nothing is left but to sort the rows themselves. */
-static void merge(struct run *r, dw_rows *to)
+/* Sequences overlap: sort the rows themselves. */
+static void dwarf_lines_merge(struct line_run *r, dw_rows *to)
 {
 	struct numbered *v = mem_alloc((r->rows.n + 1) * sizeof(*v));
 
@@ -336,13 +336,13 @@ static void merge(struct run *r, dw_rows *to)
 	if (r->rows.n)
 		qsort(v, r->rows.n, sizeof(*v), by_address);
 	for (size_t i = 0; i < r->rows.n; i++)
-		keep(to, 0, v[i].row);
+		dwarf_lines_keep(to, 0, v[i].row);
 	free(v);
 }
 
-static void put_in_order(struct run *r, dw_rows *to)
+static void put_in_order(struct line_run *r, dw_rows *to)
 {
-	/* As it is nearly always in C. */
+	/* The usual case in C. */
 	if (r->sequences.n == 1 && r->ascending) {
 		*to = r->rows;
 		r->rows = (dw_rows){.n = 0};
@@ -351,19 +351,19 @@ static void put_in_order(struct run *r, dw_rows *to)
 	if (r->sequences.n)
 		qsort(r->sequences.v, r->sequences.n, sizeof(*r->sequences.v), by_begin);
 	if (!disjoint(r)) {
-		merge(r, to);
+		dwarf_lines_merge(r, to);
 		return;
 	}
 	vec_reserve(to, r->rows.n);
 	for (size_t i = 0; i < r->sequences.n; i++)
 		for (size_t k = 0; k < r->sequences.v[i].n; k++)
-			keep(to, 0, r->rows.v[r->sequences.v[i].first + k]);
+			dwarf_lines_keep(to, 0, r->rows.v[r->sequences.v[i].first + k]);
 }
 
 int dw_lines_read(struct dw_unit *u, struct dw_lines *ret)
 {
 	struct header h;
-	struct run r = {.l = ret, .h = &h};
+	struct line_run r = {.l = ret, .h = &h};
 
 	*ret = (struct dw_lines){.unit = u};
 	if (!u->stmt_list.form || !read_header(ret, &h)) {

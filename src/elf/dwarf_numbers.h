@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of DWARF 2 to 5, and of the GNU extensions, that thaw knows. Private to elf/ and
- * symbol/.
- */
+/* The numbers of DWARF 2 to 5 and GNU extensions that thaw knows. Private to elf/ and symbol/. */
 #ifndef THAW_ELF_DWARF_NUMBERS_H
 #define THAW_ELF_DWARF_NUMBERS_H
 

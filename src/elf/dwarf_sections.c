@@ -2,8 +2,8 @@
 /*
  * The sections of debug information. They are compressed in many files (zlib or zstd behind an ELF
  * header, or the older .zdebug_ kind), and large in the others: each is unpacked when it is first
- * asked for, and one that is not compressed is used where it lies. What a few bytes may become is
- * bounded before memory is taken, and by what the kind of compression can do at best.
+ * asked for, and one that is not compressed is used where it lies. Before memory is taken, the
+ * unpacked size is bounded, also by what the compression can do at best.
  */
 #include "elf/dwarf_private.h"
 
@@ -53,7 +53,7 @@ static int room_for(struct buf *b, uint64_t size, uint64_t packed, uint64_t best
 	return 0;
 }
 
-/* The checksum at the end is not looked at: whoever wants to hurt would have made it right. */
+/* Ignores the checksum at the end: a hostile file would have a right one. */
 static int unzlib(const uint8_t *p, size_t len, uint64_t size, struct buf *ret)
 {
 	int rc = len < 2 ? -EBADMSG : room_for(ret, size, len, ZLIB_BEST);
@@ -64,7 +64,7 @@ static int unzlib(const uint8_t *p, size_t len, uint64_t size, struct buf *ret)
 	d = libdeflate_alloc_decompressor();
 	if (!d)
 		return -ENOMEM;
-	/* Without a place for the size, fewer bytes than that are an error. */
+	/* With NULL for the actual size, fewer bytes are an error. */
 	rc = libdeflate_deflate_decompress(d, p + 2, len - 2, ret->p, (size_t)size, NULL);
 	libdeflate_free_decompressor(d);
 	if (rc != LIBDEFLATE_SUCCESS)
@@ -87,7 +87,7 @@ static int unzstd(const uint8_t *p, size_t len, uint64_t size, struct buf *ret)
 	return 0;
 }
 
-static int unpack(struct cursor c, bool gnu, struct buf *ret)
+static int dwarf_sections_unpack(struct cursor c, bool gnu, struct buf *ret)
 {
 	uint32_t type = ELFCOMPRESS_ZLIB;
 	uint64_t size = 0;
@@ -115,7 +115,8 @@ static int unpack(struct cursor c, bool gnu, struct buf *ret)
 	return type == ELFCOMPRESS_ZSTD ? unzstd(p, n, size, ret) : -EOPNOTSUPP;
 }
 
-static const struct elf_section *find(const struct elf *e, enum dw_section which, bool *ret_gnu)
+static const struct elf_section *dwarf_sections_find(const struct elf *e, enum dw_section which,
+						     bool *ret_gnu)
 {
 	const struct elf_section *s = elf_section(e, names[which]);
 	char old[64] = ".z";
@@ -128,12 +129,12 @@ static const struct elf_section *find(const struct elf *e, enum dw_section which
 	return elf_section(e, old);
 }
 
-static void load(struct dw_file *f, enum dw_section which)
+static void dwarf_sections_load(struct dw_file *f, enum dw_section which)
 {
 	struct dw_bytes *b = &f->sections[which];
 	struct buf raw = {0};
 	bool gnu;
-	const struct elf_section *s = find(f->elf, which, &gnu);
+	const struct elf_section *s = dwarf_sections_find(f->elf, which, &gnu);
 	const uint8_t *p;
 	size_t len;
 
@@ -149,7 +150,7 @@ static void load(struct dw_file *f, enum dw_section which)
 		len = raw.len;
 	}
 	if (gnu || s->flags & SHF_COMPRESSED) {
-		if (!unpack(cur_init(p, len), gnu, &b->own)) {
+		if (!dwarf_sections_unpack(cur_init(p, len), gnu, &b->own)) {
 			b->p = b->own.p;
 			b->len = b->own.len;
 		} else {
@@ -169,7 +170,7 @@ struct cursor dw_section(struct dw_file *f, enum dw_section which)
 
 	if (!b->looked) {
 		b->looked = true;
-		load(f, which);
+		dwarf_sections_load(f, which);
 		/* See dwarf.h: nothing that is honest needs to look at a byte more often. */
 		f->payer->account += 64 * (uint64_t)b->len;
 	}

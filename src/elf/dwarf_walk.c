@@ -17,7 +17,7 @@ void dw_walk_init(struct dw_walk *w, struct dw_unit *u, uint8_t want)
 }
 
 /* To the end of the children, if the DIE whose attributes end here says where that is. */
-static bool jump(struct dw_walk *w, const struct dw_abbrev *a)
+static bool dwarf_walk_jump(struct dw_walk *w, const struct dw_abbrev *a)
 {
 	struct cursor c = w->c;
 	uint64_t to;
@@ -32,7 +32,7 @@ static bool jump(struct dw_walk *w, const struct dw_abbrev *a)
 	return true;
 }
 
-static const struct dw_abbrev *step(struct dw_walk *w, uint64_t code)
+static const struct dw_abbrev *dwarf_walk_step(struct dw_walk *w, uint64_t code)
 {
 	struct dw_abbrevs *t = w->unit->abbrevs;
 	const struct dw_abbrev *a = dw_abbrev_find(t, code);
@@ -48,11 +48,11 @@ static void step_over_children(struct dw_walk *w)
 {
 	for (uint32_t depth = 1; depth && !cur_end(&w->c);) {
 		uint64_t code = cur_varint(&w->c);
-		const struct dw_abbrev *a = code ? step(w, code) : NULL;
+		const struct dw_abbrev *a = code ? dwarf_walk_step(w, code) : NULL;
 
 		if (!code)
 			depth--;
-		else if (a && a->children && !jump(w, a))
+		else if (a && a->children && !dwarf_walk_jump(w, a))
 			depth++;
 	}
 }
@@ -72,7 +72,7 @@ bool dw_walk_next(struct dw_walk *w, struct dw_die *ret)
 			low = w->depth < low ? w->depth : low;
 			continue;
 		}
-		a = step(w, code);
+		a = dwarf_walk_step(w, code);
 		if (!a)
 			return false;
 		wanted = a->flags & w->want;
@@ -86,7 +86,7 @@ bool dw_walk_next(struct dw_walk *w, struct dw_die *ret)
 					       .abbrev = *a};
 		if (a->children && a->flags & scopes)
 			w->depth++;
-		else if (a->children && !jump(w, a))
+		else if (a->children && !dwarf_walk_jump(w, a))
 			step_over_children(w);
 		if (wanted)
 			return true;
@@ -109,7 +109,7 @@ bool dw_children_next(struct dw_walk *w, struct dw_die *ret)
 {
 	uint64_t offset = w->c.pos, code = cur_end(&w->c) ? 0 : cur_varint(&w->c);
 	uint64_t attrs = w->c.pos;
-	const struct dw_abbrev *a = code ? step(w, code) : NULL;
+	const struct dw_abbrev *a = code ? dwarf_walk_step(w, code) : NULL;
 	struct dw_abbrev shape;
 
 	if (!a)
@@ -120,7 +120,7 @@ bool dw_children_next(struct dw_walk *w, struct dw_die *ret)
 			       .attrs = attrs,
 			       .next = w->c.pos,
 			       .abbrev = shape};
-	if (shape.children && !jump(w, &shape))
+	if (shape.children && !dwarf_walk_jump(w, &shape))
 		step_over_children(w);
 	return dw_spend(w->unit->file, w->c.pos - offset);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opening, the two header tables, and the questions that they answer. See elf.h for the promises.
- */
+/* Opening, the two header tables, and lookups in them. See elf.h for the promises. */
 #include "elf/elf.h"
 
 #include <elf.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -70,17 +70,19 @@ static int check_ident(const Elf64_Ehdr *h)
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
 		return err_set(-ENOEXEC, "not an ELF file");
 	if (h->e_ident[EI_CLASS] == ELFCLASS32)
-		return err_set(-EOPNOTSUPP, "a 32-bit ELF file; only 64-bit x86-64 is read");
+		return err_set(-EOPNOTSUPP,
+			       "a 32-bit ELF file; only 64-bit " ARCH_WORDS " is read");
 	if (h->e_ident[EI_CLASS] != ELFCLASS64)
 		return err_set(-EOPNOTSUPP, "an ELF file of unknown class %u",
 			       h->e_ident[EI_CLASS]);
 	if (h->e_ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(-EOPNOTSUPP, "a big-endian ELF file; only x86-64 is read");
+		return err_set(-EOPNOTSUPP, "a big-endian ELF file; only " ARCH_WORDS " is read");
 	if (h->e_ident[EI_VERSION] != EV_CURRENT)
 		return err_set(-EOPNOTSUPP, "an ELF file of unknown version %u",
 			       h->e_ident[EI_VERSION]);
-	if (h->e_machine != EM_X86_64)
-		return err_set(-EOPNOTSUPP, "an ELF file for machine %u; only x86-64 is read",
+	if (h->e_machine != ARCH_ELF)
+		return err_set(-EOPNOTSUPP,
+			       "an ELF file for machine %u; only " ARCH_WORDS " is read",
 			       h->e_machine);
 	return 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bounded reader of ELF files that somebody else wrote, perhaps to hurt: 64-bit little-endian
- * x86-64 only. Nobody else in thaw parses binaries.
+ * A bounded reader of ELF files that may be hostile: 64-bit little-endian x86-64 only. Nobody else
+ * in thaw parses binaries.
  *
  * The file is read piece by piece, from memory or with pread(): never through a mapping, because
- * its owner may truncate it under us and a mapping would then answer with SIGBUS. Every count and
- * size in the file is checked against the file's size and against a limit of ours before anything
- * is allocated or looped over, so that the worst file costs what these limits cost and no more:
+ * its owner may truncate it under us, and a mapping would then raise SIGBUS. Every count and size
+ * in the file is checked against the file's size and against a limit of ours before anything is
+ * allocated or looped over, so that the worst file costs what these limits cost and no more:
  *
  *   program headers ELF_SEGMENTS_MAX, section headers ELF_SECTIONS_MAX,
  *   symbols ELF_SYMBOLS_MAX, one loaded piece ELF_PIECE_MAX
  *
  * Program headers that cannot be read make a file useless, and elf_open_*() fails. Section headers
- * are a courtesy: without them, or with broken ones, the file opens with n_sections == 0.
+ * are optional: without them, or with broken ones, the file opens with n_sections == 0.
  *
  * Nothing promises that segments or sections are disjoint, sorted or sane: users of the arrays must
  * check. What is promised: offset + filesz of a segment and offset + size of a section (unless it
@@ -89,6 +89,8 @@ bool elf_text_range(const struct elf *e, uint64_t *ret_begin, uint64_t *ret_end)
 
 /* Length of the build id, or -ENODATA if there is none, -ENOBUFS if it is longer than `room`. */
 int elf_build_id(const struct elf *e, uint8_t *out, size_t room);
+/* The same of notes that lie in memory; `align` is 4 or 8. */
+int elf_notes_build_id(const struct buf *notes, size_t align, uint8_t *out, size_t room);
 
 struct elf_symbol {
 	uint32_t name; /* an offset into `strings`, always within */

@@ -18,7 +18,7 @@
 #define NOTES_BYTES_MAX (64u << 10)
 #define NOTES_AREAS_MAX 64
 
-static void pad(struct cursor *c, size_t align)
+static void notes_pad(struct cursor *c, size_t align)
 {
 	size_t over = c->pos & (align - 1);
 
@@ -27,9 +27,8 @@ static void pad(struct cursor *c, size_t align)
 		cur_skip(c, align - over);
 }
 
-/* Length of the build id in these notes, -ENODATA, or -ENOBUFS. Each note costs 12 bytes or more.
- */
-static int find_in(const struct buf *notes, size_t align, uint8_t *out, size_t room)
+/* Each note costs 12 bytes or more. */
+int elf_notes_build_id(const struct buf *notes, size_t align, uint8_t *out, size_t room)
 {
 	struct cursor c = cur_init(notes->p, notes->len);
 
@@ -37,9 +36,9 @@ static int find_in(const struct buf *notes, size_t align, uint8_t *out, size_t r
 		uint32_t name_len = cur_u32(&c), len = cur_u32(&c), type = cur_u32(&c);
 		const void *name = cur_bytes(&c, name_len), *id;
 
-		pad(&c, align);
+		notes_pad(&c, align);
 		id = cur_bytes(&c, len);
-		pad(&c, align);
+		notes_pad(&c, align);
 		if (!cur_ok(&c))
 			break;
 		if (type != NT_GNU_BUILD_ID || name_len != 4 || memcmp(name, "GNU", 4) || !len)
@@ -62,7 +61,7 @@ static int find_at(const struct elf *e, uint64_t offset, uint64_t size, uint64_t
 		return -ENODATA;
 	if (n)
 		return n;
-	n = find_in(&b, align == 8 ? 8 : 4, out, room);
+	n = elf_notes_build_id(&b, align == 8 ? 8 : 4, out, room);
 	buf_done(&b);
 	return n;
 }

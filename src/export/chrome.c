@@ -4,9 +4,9 @@
  *
  *   M  names of processes and threads
  *   X  what a thread did: running, runnable, waiting (with reason, lock, holder, waker and stack)
- * and lost, where it is not known. Those of a thread tile its life: they never overlap s, f  from
- * who ended a wait to who had waited i  samples; `sf` is their stack in stackFrames, at the end of
- * the file
+ *      and lost, where it is not known. Those of a thread tile its life: they never overlap
+ *   s, f  an arrow from the waker to the thread that had waited
+ *   i  samples; `sf` is their stack in stackFrames, at the end of the file
  *
  * Times are microseconds since the recording's begin, with three decimals: no number loses
  * nanoseconds on its way through a double.
@@ -16,14 +16,14 @@
 #include "base/json.h"
 #include "export/export.h"
 #include "export/holders.h"
-#include "view/words.h"
+#include "report/words.h"
 
 #define STACK_TEXT 240
-/* Events between two looks at the output. */
+/* Events between two checks whether writing failed. */
 #define ASK_EVERY 4096u
 
 /* A function called along one path from the root. */
-struct node {
+struct chrome_node {
 	uint32_t function;
 	uint32_t parent; /* + 1; 0: the root */
 };
@@ -33,9 +33,10 @@ struct chrome {
 	struct model *m;
 	struct json j;
 	struct holders holders;
-	VEC(struct node) nodes;
+	VEC(struct chrome_node) nodes;
 	struct map by_node, by_stack; /* -> index + 1 */
-	char **stacks;		      /* of waits, as text, by row; NULL: not made yet */
+	struct map by_stacks;	      /* both of a wait -> place in paths */
+	VEC(char *) paths;	      /* as text */
 	char **whos;		      /* "writer (4712)", by thread; the same */
 	uint64_t flows;
 	uint32_t events;
@@ -82,7 +83,7 @@ static void put_name(struct chrome *c, const char *what, const struct thread *th
 	json_obj_end(&c->j);
 }
 
-/* A process is called as its first thread, unless that has not been seen. */
+/* A process has the name of its main thread, if that was seen. */
 static void put_names(struct chrome *c)
 {
 	const struct timeline *t = &c->m->timeline;
@@ -104,7 +105,7 @@ static void put_names(struct chrome *c)
 	map_done(&processes);
 }
 
-/* By the functions of a stack; 0: it has none. */
+/* The node of a stack, by its functions; 0: no stack. */
 static uint32_t node_of(struct chrome *c, uint32_t kstack, uint32_t ustack)
 {
 	const struct named_frame *f;
@@ -118,7 +119,7 @@ static uint32_t node_of(struct chrome *c, uint32_t kstack, uint32_t ustack)
 	for (uint32_t at = 0; n-- > 0; *known = at) {
 		slot = map_put(&c->by_node, (uint64_t)at << 32 | f[n].function, &fresh);
 		if (fresh) {
-			vec_push(&c->nodes, (struct node){f[n].function, at});
+			vec_push(&c->nodes, (struct chrome_node){f[n].function, at});
 			*slot = c->nodes.n;
 		}
 		at = (uint32_t)*slot;
@@ -202,12 +203,17 @@ static void put_who(struct chrome *c, const char *key, const struct thread *th)
 static const char *stack_text(struct chrome *c, uint32_t row)
 {
 	const struct wait_row *r = &c->m->tally.waits.v[row];
+	uint64_t stacks = (uint64_t)r->kstack << 32 | r->ustack;
+	uint64_t *slot = map_get(&c->by_stacks, stacks);
 	char text[STACK_TEXT + 1];
 
-	if (!c->stacks[row])
-		c->stacks[row] = mem_strdup(words_path(text, sizeof(text), &c->m->names, r->kstack,
-						       r->ustack, STACK_TEXT));
-	return c->stacks[row];
+	if (!slot) {
+		slot = map_put(&c->by_stacks, stacks, NULL);
+		*slot = c->paths.n;
+		vec_push(&c->paths, mem_strdup(words_path(text, sizeof(text), &c->m->names,
+							  r->kstack, r->ustack, STACK_TEXT)));
+	}
+	return c->paths.v[*slot];
 }
 
 static const struct lock_sum *lock_of(const struct chrome *c, const struct interval *iv)
@@ -242,7 +248,7 @@ static void put_wait_args(struct chrome *c, const struct interval *iv, enum reas
 		json_bool(&c->j, "not_ended", true);
 }
 
-/* From the waker, where both are in the file. */
+/* An arrow from the waker, if both threads are in the file. */
 static void put_flow(struct chrome *c, const struct interval *iv)
 {
 	const struct waker *w = &iv->waker;
@@ -346,13 +352,14 @@ static void put_other(struct chrome *c)
 	json_obj_end(&c->j);
 }
 
-static void done(struct chrome *c)
+static void chrome_done(struct chrome *c)
 {
-	for (size_t i = 0; i < c->m->tally.waits.n; i++)
-		free(c->stacks[i]);
+	for (size_t i = 0; i < c->paths.n; i++)
+		free(c->paths.v[i]);
 	for (size_t i = 0; i < c->m->timeline.threads.n; i++)
 		free(c->whos[i]);
-	free(c->stacks);
+	vec_done(&c->paths);
+	map_done(&c->by_stacks);
 	free(c->whos);
 	vec_done(&c->nodes);
 	map_done(&c->by_node);
@@ -360,13 +367,12 @@ static void done(struct chrome *c)
 	holders_done(&c->holders);
 }
 
-static int run(const struct export_job *job)
+static int chrome_run(const struct export_job *job)
 {
 	struct model *m = job->model;
 	struct chrome c = {
 		.job = job,
 		.m = m,
-		.stacks = mem_zalloc((m->tally.waits.n + 1) * sizeof(*c.stacks)),
 		.whos = mem_zalloc((m->timeline.threads.n + 1) * sizeof(*c.whos)),
 	};
 	struct walk walk = {
@@ -391,7 +397,7 @@ static int run(const struct export_job *job)
 	json_arr_end(&c.j);
 	put_stack_frames(&c);
 	json_obj_end(&c.j);
-	done(&c);
+	chrome_done(&c);
 	return rc;
 }
 
@@ -401,5 +407,5 @@ const struct exporter export_chrome = {
 	.suffix = ".json",
 	.kinds = EXPORT_ALL,
 	.needs = UNSEEN_TIMES,
-	.run = run,
+	.run = chrome_run,
 };

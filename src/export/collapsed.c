@@ -5,7 +5,7 @@
 #include "export/export.h"
 #include "export/folded.h"
 
-static int run(const struct export_job *job)
+static int collapsed_run(const struct export_job *job)
 {
 	uint64_t unit = EXPORT_HAS(job->kinds, EXPORT_CPU) ? 1 : 1000;
 	struct folded f = {0};
@@ -26,5 +26,5 @@ const struct exporter export_collapsed = {
 	.suffix = ".folded",
 	.kinds = EXPORT_ALL,
 	.one_kind = true,
-	.run = run,
+	.run = collapsed_run,
 };

@@ -9,13 +9,13 @@
 
 #include <stdio.h>
 
-#include "model/summary.h"
+#include "model/summary/summary.h"
 #include "model/walk.h"
 
 enum export_kind {
 	EXPORT_CPU,  /* where CPU time went: samples */
 	EXPORT_WAIT, /* where threads waited */
-	EXPORT_LOCK, /* the same, only for locks that somebody held */
+	EXPORT_LOCK, /* the same, only for locks that have holders */
 	EXPORT_KINDS,
 };
 
@@ -30,10 +30,10 @@ struct export_job {
 	const char *title;	       /* the capture's file name */
 	unsigned kinds;		       /* bits by enum export_kind: at least one */
 	const char *thread;	       /* NULL: all; see export_wants() */
-	const char *start;    /* of a page: what it shows first (page.h); NULL: as it likes */
-	const char *compared; /* of a page: the two that are in it (page.h); NULL: it is one */
-	FILE *out; /* may be a pipe: never seek. Whether writing failed is seen at its end */
-	/* To be handed to model_walk(): a person who waits sees it. */
+	const char *start;    /* of a page: what it shows first (page.h); NULL: its default */
+	const char *compared; /* of a page: the two captures in it (page.h); NULL: it has one */
+	FILE *out; /* may be a pipe: never seek. The caller checks it for errors at the end */
+	/* Hand it to model_walk(), for a person who waits. */
 	void (*progress)(void *arg, double done);
 	void *progress_arg;
 };
@@ -43,31 +43,31 @@ struct exporter {
 	const char *words;
 	const char *suffix; /* of its files: ".pb.gz" */
 	bool binary;	    /* nothing for a terminal */
-	bool whole; /* has all of the capture in it: --kind, --thread, --from, --to mean nothing */
-	unsigned kinds; /* that it can have in one file; those that were not seen are left out */
-	bool one_kind;	/* but only one at a time: the first of them, unless --kind says so */
+	bool whole;	/* holds the whole capture: --kind, --thread, --from, --to mean nothing */
+	unsigned kinds; /* that one file can hold; kinds that the engine did not see are left out */
+	bool one_kind;	/* a file holds one kind only: the first, unless --kind says otherwise */
 	double loading; /* its share of the time, where that is far from a half */
-	uint32_t needs; /* enum unseen: without these it says so and writes nothing */
+	uint32_t needs; /* enum unseen: fails if the engine did not see one of these */
 	/* 0, or an error with the message set. */
 	int (*run)(const struct export_job *job);
-	/* What is in it, in the words of a schema language; NULL: there is none. */
+	/* Writes the format's schema; NULL: there is none. */
 	void (*schema)(FILE *out);
 };
 
 extern const struct exporter export_collapsed;
 
-/* By name, from a list that ends with NULL; -EINVAL with the list of those that there are. */
+/* Finds a format by name in a list that ends with NULL; -EINVAL with the names that there are. */
 int export_find(const struct exporter *const *known, const char *name, const struct exporter **ret);
 
 /* "cpu", "wait", "lock"; -EINVAL with the list. */
 int export_kind_parse(const char *word, enum export_kind *ret);
-/* The i-th of them, NULL behind the last. */
+/* The i-th word, NULL after the last. */
 const char *export_kind_word(size_t i);
 
 /*
- * Which kinds an export has: that asked for (EXPORT_KINDS: none), or all that the format can have
- * and the capture's engine has seen. -ENODATA if it cannot have seen what is needed: an empty file
- * would say that there was none.
+ * Which kinds an export has: the one asked for (EXPORT_KINDS: none was), or all that the format can
+ * have and the engine has seen. -ENODATA if the engine cannot see what is needed: an empty file
+ * would claim that nothing happened.
  */
 int export_choose(const struct exporter *e, const struct model *m, enum export_kind asked,
 		  unsigned *ret_kinds);
@@ -77,7 +77,7 @@ static inline bool export_wants(const struct export_job *job, const struct threa
 	return !job->thread || thread_matches(th, job->thread);
 }
 
-/* 0, or what has gone wrong with the output: to be asked now and then while much is written. */
+/* 0, or the error of the output. Check it now and then, to stop early. */
 int export_written(const struct export_job *job);
 
 /* Does a wait for this reason count as EXPORT_LOCK? */

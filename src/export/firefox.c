@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * A processed profile of the Firefox Profiler (profiler.firefox.com, or its own copy), version 57
- * of the format: later ones are upgraded from it by every loader, and the profiler promises to read
- * old ones for good.
+ * of the format: every loader upgrades it to its own version, and the profiler promises to read old
+ * versions for good.
  *
  * A thread is written as columns, one after the other, so what happened to it has to be gone over
  * ten times: spool.h does that in 64 MiB, whatever the length of the recording. Besides, memory
  * grows with threads and with what is distinct: stacks, functions, locks. Strings and libraries,
  * which all threads share, are written last.
  *
- * Addresses are offsets in the file, which is what the profiler calls relative to the library for
- * all files in which code lies where it is loaded; names and lines are given, and nobody has to
- * look them up.
+ * Addresses are offsets in the file. The profiler wants them relative to the library, which is the
+ * same wherever code lies in the file where it is loaded. Names and lines are in the profile, so
+ * nothing has to look them up.
  */
 #include "export/firefox.h"
 
@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "store/reader.h"
+#include "wire/meta.h"
 
 enum { PROFILE_VERSION = 57, GECKO_VERSION = 31 };
 
@@ -28,47 +29,18 @@ static const struct {
 	enum reason reason;
 	const char *name;
 } reasons[] = {
-#define REASON(id, UPPER, name, label, words) {REASON_##UPPER, name},
-#include "model/wait.def"
+#define REASON(id, UPPER, name, label, words, group, traits, level, light, dark)                   \
+	{REASON_##UPPER, name},
+#include "timeline/reason.def"
 };
 
-/* Idle threads are to be seen through: the profiler knows this name and this colour. */
-static const char *colour(enum reason r)
-{
-	switch (r) {
-	case REASON_IDLE:
-	case REASON_PARKED:
-	case REASON_DEAD:
-		return "transparent";
-	case REASON_MUTEX:
-	case REASON_RWLOCK:
-	case REASON_FUTEX:
-	case REASON_KERNEL_LOCK:
-	case REASON_FILE_LOCK:
-		return "red";
-	case REASON_SEMAPHORE:
-	case REASON_CONDVAR:
-	case REASON_JOIN:
-	case REASON_BARRIER:
-	case REASON_CHILD:
-		return "magenta";
-	case REASON_DISK:
-	case REASON_PAGE_FAULT:
-	case REASON_MEMORY:
-		return "blue";
-	case REASON_NETWORK:
-	case REASON_POLL:
-	case REASON_PIPE:
-	case REASON_IPC:
-	case REASON_TERMINAL:
-		return "lightblue";
-	case REASON_RUN_QUEUE:
-	case REASON_THROTTLED:
-		return "green";
-	default:
-		return "darkgrey";
-	}
-}
+/* Idle time is transparent: the profiler knows this name and this colour. */
+static const char *const colours[] = {
+	[REASON_GROUP_OTHER] = "darkgrey",   [REASON_GROUP_LOCK] = "red",
+	[REASON_GROUP_PEERS] = "magenta",    [REASON_GROUP_STORAGE] = "blue",
+	[REASON_GROUP_TALK] = "lightblue",   [REASON_GROUP_CPU] = "green",
+	[REASON_GROUP_IDLE] = "transparent",
+};
 
 static void put_category(struct json *j, const char *name, const char *with)
 {
@@ -90,7 +62,7 @@ static void put_categories(struct json *j)
 	put_category(j, "Kernel", "orange");
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		put_category(j, reasons[i].reason == REASON_IDLE ? "Idle" : reasons[i].name,
-			     colour(reasons[i].reason));
+			     colours[reason_group(reasons[i].reason)]);
 	json_arr_end(j);
 }
 
@@ -131,7 +103,7 @@ static void put_entry(struct json *j, const char *label, const char *format)
 	json_str(j, "format", format);
 }
 
-/* What a reader has to know of the recording, and of what is missing in it. */
+/* What a reader should know about the recording and its losses. */
 static void put_extra(struct fire *x)
 {
 	const struct losses *l = &x->m->losses;
@@ -248,7 +220,7 @@ static void put_lib(struct fire *x, const struct module *m)
 	for (unsigned i = 0; i < m->build_id_len && i < BUILD_ID_MAX; i++)
 		sprintf(code + 2 * i, "%02x", m->build_id[i]);
 	json_obj(j, NULL);
-	json_str(j, "arch", "x86_64");
+	json_str(j, "arch", x->machine);
 	json_str(j, "name", name);
 	json_str(j, "path", path);
 	json_str(j, "debugName", name);
@@ -317,6 +289,9 @@ static void fire_init(struct fire *x, const struct export_job *job)
 
 	*x = (struct fire){.job = job, .m = job->model};
 	x->timed = EXPORT_HAS(job->kinds, EXPORT_WAIT) || EXPORT_HAS(job->kinds, EXPORT_LOCK);
+	x->machine = reader_meta(job->reader, META_MACHINE, 0);
+	if (!x->machine)
+		x->machine = "x86_64"; /* see arch/arch.h */
 	x->sample_ns = hz ? NSEC_PER_SEC / hz : NSEC_PER_MSEC;
 	x->thread_string = numbers(threads);
 	x->samples_of = numbers(threads);
@@ -375,7 +350,7 @@ int firefox_run(const struct export_job *job, size_t room)
 	return rc;
 }
 
-static int run(const struct export_job *job)
+static int firefox_export_run(const struct export_job *job)
 {
 	return firefox_run(job, SPOOL_ROOM);
 }
@@ -386,5 +361,5 @@ const struct exporter export_firefox = {
 	.suffix = ".json",
 	.kinds = EXPORT_ALL,
 	.needs = UNSEEN_TIMES,
-	.run = run,
+	.run = firefox_export_run,
 };

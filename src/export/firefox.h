@@ -23,6 +23,7 @@ struct fire {
 	struct json j;
 	bool timed;	    /* samples weigh time, not one each: there are waits too */
 	uint64_t sample_ns; /* what a sample stands for */
+	const char *machine;
 	struct strings strings;
 	uint32_t category_of[REASONS];
 	uint32_t reason_string[REASONS];

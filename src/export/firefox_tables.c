@@ -24,21 +24,21 @@ struct func {
 	uint32_t function, resource;
 };
 
-struct node {
+struct firefox_node {
 	uint32_t prefix, frame;
 };
 
-struct tables {
+struct firefox_tables {
 	struct fire *x;
 	VEC(struct spot) stack; /* at hand, leaf first */
 	VEC(struct spot) frames;
 	VEC(struct func) funcs;
-	VEC(struct node) nodes;
+	VEC(struct firefox_node) nodes;
 	VEC(uint32_t) resources; /* modules */
 	struct map by_frame, by_func, by_node, by_resource;
 };
 
-static uint32_t resource_of(struct tables *t, uint32_t module)
+static uint32_t resource_of(struct firefox_tables *t, uint32_t module)
 {
 	uint64_t *slot;
 	bool fresh;
@@ -53,7 +53,7 @@ static uint32_t resource_of(struct tables *t, uint32_t module)
 	return (uint32_t)*slot;
 }
 
-static uint32_t func_of(struct tables *t, const struct spot *p)
+static uint32_t func_of(struct firefox_tables *t, const struct spot *p)
 {
 	bool fresh;
 	uint64_t *slot = map_put(&t->by_func, p->function, &fresh);
@@ -71,7 +71,7 @@ static bool same_spot(const struct spot *a, const struct spot *b)
 	       a->depth == b->depth && a->offset == b->offset && a->category == b->category;
 }
 
-static uint32_t frame_of(struct tables *t, const struct spot *p)
+static uint32_t frame_of(struct firefox_tables *t, const struct spot *p)
 {
 	uint64_t key = map_mix(p->offset + map_mix(p->function + map_mix(p->module)) +
 			       ((uint64_t)p->category << 32 ^ p->line ^ p->depth << 24));
@@ -91,19 +91,19 @@ static uint32_t frame_of(struct tables *t, const struct spot *p)
 	return (uint32_t)*slot;
 }
 
-static uint32_t node_of(struct tables *t, uint32_t prefix, uint32_t frame)
+static uint32_t node_of(struct firefox_tables *t, uint32_t prefix, uint32_t frame)
 {
 	bool fresh;
 	uint64_t *slot = map_put(&t->by_node, (uint64_t)prefix << 32 | frame, &fresh);
 
 	if (fresh) {
 		*slot = t->nodes.n;
-		vec_push(&t->nodes, (struct node){prefix, frame});
+		vec_push(&t->nodes, (struct firefox_node){prefix, frame});
 	}
 	return (uint32_t)*slot;
 }
 
-static void add_frames(struct tables *t, const struct known_frame *k)
+static void add_frames(struct firefox_tables *t, const struct known_frame *k)
 {
 	for (uint32_t j = 0; j < k->n; j++)
 		vec_push(&t->stack, (struct spot){.function = k->frames[j].function,
@@ -114,7 +114,8 @@ static void add_frames(struct tables *t, const struct known_frame *k)
 }
 
 /* reason: of a wait, else FIRE_NONE. */
-static uint32_t stack_of(struct tables *t, uint32_t kstack, uint32_t ustack, uint32_t reason)
+static uint32_t stack_of(struct firefox_tables *t, uint32_t kstack, uint32_t ustack,
+			 uint32_t reason)
 {
 	struct names *names = &t->x->m->names;
 	uint32_t node = FIRE_NONE;
@@ -139,7 +140,7 @@ static uint32_t stack_of(struct tables *t, uint32_t kstack, uint32_t ustack, uin
 	return node;
 }
 
-static void add_rows(struct tables *t, const struct thread *th)
+static void add_rows(struct firefox_tables *t, const struct thread *th)
 {
 	struct fire *x = t->x;
 
@@ -171,7 +172,7 @@ static void put_or_null(struct json *j, uint32_t val, uint32_t null)
 		json_u64(j, NULL, val);
 }
 
-static void put_nodes(struct tables *t, struct json *j)
+static void put_nodes(struct firefox_tables *t, struct json *j)
 {
 	json_obj(j, "stackTable");
 	COLUMN(j, "frame", &t->nodes, json_u64(j, NULL, t->nodes.v[i].frame));
@@ -181,7 +182,7 @@ static void put_nodes(struct tables *t, struct json *j)
 }
 
 /* Relative to the library, as its file has it; addresses of the kernel and of JIT code are not. */
-static void put_address(const struct tables *t, struct json *j, const struct spot *p)
+static void put_address(const struct firefox_tables *t, struct json *j, const struct spot *p)
 {
 	const struct module *m = p->module ? reader_module(t->x->job->reader, p->module) : NULL;
 
@@ -191,7 +192,7 @@ static void put_address(const struct tables *t, struct json *j, const struct spo
 		json_i64(j, NULL, -1);
 }
 
-static void put_frames(struct tables *t, struct json *j)
+static void put_frames(struct firefox_tables *t, struct json *j)
 {
 	json_obj(j, "frameTable");
 	COLUMN(j, "address", &t->frames, put_address(t, j, &t->frames.v[i]));
@@ -207,7 +208,7 @@ static void put_frames(struct tables *t, struct json *j)
 	json_obj_end(j);
 }
 
-static void put_func_name(struct tables *t, struct json *j, uint32_t function)
+static void put_func_name(struct firefox_tables *t, struct json *j, uint32_t function)
 {
 	struct fire *x = t->x;
 
@@ -217,7 +218,7 @@ static void put_func_name(struct tables *t, struct json *j, uint32_t function)
 						 : names_function(&x->m->names, function)->name));
 }
 
-static void put_func_file(struct tables *t, struct json *j, uint32_t function)
+static void put_func_file(struct firefox_tables *t, struct json *j, uint32_t function)
 {
 	const char *file =
 		function == FIRE_NONE ? NULL : names_function(&t->x->m->names, function)->file;
@@ -236,7 +237,7 @@ static void put_resource_index(struct json *j, uint32_t resource)
 		json_u64(j, NULL, resource);
 }
 
-static void put_funcs(struct tables *t, struct json *j)
+static void put_funcs(struct firefox_tables *t, struct json *j)
 {
 	json_obj(j, "funcTable");
 	COLUMN(j, "name", &t->funcs, put_func_name(t, j, t->funcs.v[i].function));
@@ -257,7 +258,7 @@ static const char *module_name(const struct fire *x, uint32_t module)
 
 enum { RESOURCE_LIBRARY = 1 };
 
-static void put_resources(struct tables *t, struct json *j)
+static void put_resources(struct firefox_tables *t, struct json *j)
 {
 	struct fire *x = t->x;
 
@@ -286,7 +287,7 @@ static void put_resources(struct tables *t, struct json *j)
 
 void fire_tables(struct fire *x, const struct thread *th)
 {
-	struct tables t = {.x = x};
+	struct firefox_tables t = {.x = x};
 
 	add_rows(&t, th);
 	put_nodes(&t, &x->j);

@@ -2,11 +2,11 @@
 /*
  * A thread: its columns of samples and of markers.
  *
- * A sample on a CPU is a sample. A wait is one of the stack that it is blocked in, as long as it
- * took; one that is longer than a sampling period is two, at its begin and just before its end with
- * half of it each, so that a graph over time has it where it was. threadCPUDelta is the CPU time
- * used since the sample before, so the one at a wait's begin has what was used up to there, and the
- * one at its end 0. The profiler ignores the first value: the first sample stands where the thread
+ * A sample on a CPU is a sample. A wait is one too, of its stack and as heavy as it is long. One
+ * longer than a sampling period becomes two of half the weight, at its begin and just before its
+ * end, so that a graph over time shows it in the right place. threadCPUDelta is the CPU time used
+ * since the sample before, so the one at a wait's begin has what was used up to there, and the one
+ * at its end 0. The profiler ignores the first value: the first sample stands where the thread
  * begins and has no stack. Others without a stack are there only for their CPU time.
  *
  * Each wait is an interval marker too, named after its reason, and so is waiting for a CPU.
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "export/firefox.h"
-#include "model/parts.h"
+#include "model/summary/parts.h"
 
 struct point {
 	uint64_t ts;
@@ -23,15 +23,15 @@ struct point {
 	uint64_t weight, cpu;
 };
 
-struct lane {
+struct marker_lane {
 	struct fire *x;
-	void (*put)(struct lane *l, const struct point *p);
+	void (*put)(struct marker_lane *l, const struct point *p);
 	void (*put_marker)(struct fire *x, const struct spooled *rec);
 	uint64_t at; /* time only goes forward */
 	uint64_t n;
 };
 
-static void put_stack(struct lane *l, const struct point *p)
+static void put_stack(struct marker_lane *l, const struct point *p)
 {
 	if (p->stack == FIRE_NONE)
 		json_null(&l->x->j, NULL);
@@ -39,17 +39,17 @@ static void put_stack(struct lane *l, const struct point *p)
 		json_u64(&l->x->j, NULL, p->stack);
 }
 
-static void put_time(struct lane *l, const struct point *p)
+static void put_time(struct marker_lane *l, const struct point *p)
 {
 	uint64_t end = model_window_start(l->x->m) + model_window_ns(l->x->m);
 
-	/* What stands at the very end of its range the profiler leaves out. */
+	/* The profiler leaves out a sample at the very end of its range. */
 	if (l->at < p->ts)
 		l->at = p->ts < end ? p->ts : end - 1;
 	json_decimal(&l->x->j, NULL, fire_time(l->x, l->at), 6);
 }
 
-static void put_weight(struct lane *l, const struct point *p)
+static void put_weight(struct marker_lane *l, const struct point *p)
 {
 	if (l->x->timed)
 		json_decimal(&l->x->j, NULL, p->weight, 6);
@@ -57,12 +57,12 @@ static void put_weight(struct lane *l, const struct point *p)
 		json_u64(&l->x->j, NULL, p->stack != FIRE_NONE);
 }
 
-static void put_cpu(struct lane *l, const struct point *p)
+static void put_cpu(struct marker_lane *l, const struct point *p)
 {
 	json_u64(&l->x->j, NULL, p->cpu);
 }
 
-static void put_point(struct lane *l, struct point p)
+static void put_point(struct marker_lane *l, struct point p)
 {
 	l->put(l, &p);
 	l->n++;
@@ -70,7 +70,7 @@ static void put_point(struct lane *l, struct point p)
 
 static int sample_column(void *arg, const struct spooled *rec)
 {
-	struct lane *l = arg;
+	struct marker_lane *l = arg;
 	struct fire *x = l->x;
 	uint64_t took = rec->end - rec->start;
 
@@ -99,7 +99,7 @@ static int sample_column(void *arg, const struct spooled *rec)
 
 static const struct {
 	const char *key;
-	void (*put)(struct lane *l, const struct point *p);
+	void (*put)(struct marker_lane *l, const struct point *p);
 } sample_columns[] = {
 	{"stack", put_stack},
 	{"time", put_time},
@@ -116,7 +116,7 @@ static uint64_t thread_start(const struct fire *x, const struct thread *th)
 
 static int put_samples(struct fire *x, const struct thread *th, struct spool_lane *spooled)
 {
-	struct lane l = {.x = x};
+	struct marker_lane l = {.x = x};
 	int rc = 0;
 
 	json_obj(&x->j, "samples");
@@ -228,7 +228,7 @@ static void put_category(struct fire *x, const struct spooled *rec)
 
 static int marker_column(void *arg, const struct spooled *rec)
 {
-	struct lane *l = arg;
+	struct marker_lane *l = arg;
 
 	if (rec->kind == SPOOLED_SAMPLE || rec->kind == SPOOLED_REST)
 		return 0;
@@ -247,7 +247,7 @@ static const struct {
 
 static int put_markers(struct fire *x, struct spool_lane *spooled)
 {
-	struct lane l = {.x = x};
+	struct marker_lane l = {.x = x};
 	int rc = 0;
 
 	json_obj(&x->j, "markers");

@@ -16,7 +16,7 @@ static void put_name(struct buf *b, const char *s)
 			b->p[at] = ':';
 }
 
-static void add(struct folded *l, unsigned side, uint64_t weight)
+static void folded_add(struct folded *l, unsigned side, uint64_t weight)
 {
 	const char *text = buf_cstr(&l->text);
 	uint64_t key = map_hash_bytes(text, l->text.len), *slot;
@@ -48,7 +48,7 @@ static void add_stack(struct folded *l, const struct names *names, const struct 
 		put_name(&l->text, fn->name);
 		buf_printf(&l->text, "%s", fn->kernel ? "_[k]" : f[i].inlined ? "_[i]" : "");
 	}
-	add(l, side, weight);
+	folded_add(l, side, weight);
 }
 
 static void add_samples(struct folded *l, const struct export_job *job, unsigned side)

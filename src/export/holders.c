@@ -6,8 +6,8 @@ void holders_event(struct holders *h, const struct event *ev)
 	h->going = ev->kind == EV_FUTEX ? ev->futex.tid : ev->kind == EV_KLOCK ? ev->klock.tid : 0;
 }
 
-/* What the last sign of a lock meant becomes known with this one. */
-static void settle(struct holders *h, const struct seen *seen)
+/* This sign decides who held the lock since the one before. */
+static void holders_settle(struct holders *h, const struct seen *seen)
 {
 	uint64_t *place = map_get(&h->by_lock, seen->lock);
 	struct holder_wait *w = place && *place ? &h->waits.v[*place - 1] : NULL;
@@ -18,7 +18,7 @@ static void settle(struct holders *h, const struct seen *seen)
 		*place = 0;
 }
 
-/* Where the next wait of a thread is put down: over the one before the last. */
+/* The place for a thread's next wait, which replaces the one before its last. */
 static size_t place_for(struct holders *h, uint32_t tid)
 {
 	bool fresh;
@@ -41,7 +41,7 @@ void holders_seen(struct holders *h, const struct seen *seen)
 {
 	size_t place;
 
-	settle(h, seen);
+	holders_settle(h, seen);
 	if (!h->going)
 		return;
 	place = place_for(h, h->going);
@@ -57,7 +57,7 @@ uint32_t holders_interval(const struct holders *h, const struct interval *iv)
 	uint64_t *place = map_get(&h->by_tid, iv->thread->tid);
 	const struct holder_wait *w = place ? &h->waits.v[*place - 1] : NULL;
 
-	/* Of the two, the later one that had begun. */
+	/* The later of the two that had begun by then. */
 	if (w && w->sign.ts > iv->start)
 		w = &h->waits.v[(*place - 1) ^ 1];
 	if (!w || !w->sign.ts || w->sign.ts > iv->start || w->sign.lock + 1 != iv->lock)

@@ -2,8 +2,7 @@
 /*
  * Every event as a line of JSON, in the order of time. The first line is about the capture and
  * names the schema; a line about a stack or a module goes before the first event that refers to it.
- * Lines and schema come from wire/event.def: a field that is no plain number or text has a row in
- * `special`.
+ * Lines and schema come from wire/event.def, by the roles that fields have there.
  *
  * Times are nanoseconds since the recording's begin (what was before it is negative). Numbers that
  * may not fit a double, such as addresses, are texts in hex. What has no value is null.
@@ -15,69 +14,21 @@
 #include "base/json.h"
 #include "export/export.h"
 #include "export/tables.h"
+#include "report/json_parts.h"
+#include "report/steps.h"
+#include "store/fields.h"
 #include "store/reader.h"
-#include "view/steps.h"
 
 #define SCHEMA "thaw.jsonl/1"
-
-enum form {
-	FORM_NUMBER,
-	FORM_TEXT,
-	FORM_HEX,
-	FORM_STACK,
-	FORM_MODULE,
-	FORM_CONTEXT, /* of a waking: a word, and two more fields for its flags */
-	FORM_LOSS,
-	FORM_EVENT,
-	FORM_MARK,
-	FORM_STEP,
-	FORM_STEP_CAUSE,
-	FORM_PLACE,
-	FORM_KLOCK,
-};
-
-enum field {
-#define EVENT(id, UPPER, lower, text, words)
-#define FIELD(UPPER, lower, id, name, ctype, codec) FIELD_##UPPER##_##name,
-#define EVENT_END(UPPER, lower)
-#include "wire/event.def"
-	FIELDS,
-};
-
-/* kind 0: of every event that has such a field */
-static const struct {
-	const char *name;
-	unsigned kind;
-	enum form form;
-} special[] = {
-	{"kstack", 0, FORM_STACK},	  {"ustack", 0, FORM_STACK},
-	{"module", 0, FORM_MODULE},	  {"addr", 0, FORM_HEX},
-	{"offset", 0, FORM_HEX},	  {"pgoff", 0, FORM_HEX},
-	{"shared", 0, FORM_HEX},	  {"of", 0, FORM_HEX},
-	{"ctx", EV_WAKING, FORM_CONTEXT}, {"cause", EV_LOST, FORM_LOSS},
-	{"kind", EV_LOST, FORM_EVENT},	  {"what", EV_MARK, FORM_MARK},
-	{"step", EV_MARK, FORM_STEP},	  {"cause", EV_MARK, FORM_STEP_CAUSE},
-	{"kind", EV_PLACE, FORM_PLACE},	  {"what", EV_KLOCK, FORM_KLOCK},
-	{"what", EV_KLOCKED, FORM_KLOCK},
-};
-
-static enum form form_of(unsigned kind, const char *name, bool text)
-{
-	for (size_t i = 0; i < ARRAY_LEN(special); i++)
-		if ((!special[i].kind || special[i].kind == kind) && !strcmp(special[i].name, name))
-			return special[i].form;
-	return text ? FORM_TEXT : FORM_NUMBER;
-}
 
 struct lines {
 	const struct export_job *job;
 	struct tables tables;
-	enum form forms[FIELDS];
 	struct map stacks, modules; /* that have been written */
 	struct buf text;
 };
 
-static const char *word_of(enum form form, uint64_t v)
+static const char *word_of(enum event_role role, uint64_t v)
 {
 	static const char *const contexts[] = {"task", "softirq", "hardirq", "nmi", "unknown"};
 	static const char *const marks[] = {
@@ -88,22 +39,22 @@ static const char *word_of(enum form form, uint64_t v)
 					     "inode", "global",	   "sighand"};
 
 #define IN(list) (v < ARRAY_LEN(list) && (list)[v] ? (list)[v] : "unknown")
-	switch (form) {
-	case FORM_CONTEXT:
+	switch (role) {
+	case ROLE_CONTEXT:
 		return IN(contexts);
-	case FORM_LOSS:
+	case ROLE_LOSS:
 		return loss_name((uint32_t)v);
-	case FORM_EVENT:
+	case ROLE_EVENT:
 		return v && v < EV_KINDS ? model_event_name((unsigned)v) : NULL;
-	case FORM_MARK:
+	case ROLE_MARK:
 		return IN(marks);
-	case FORM_STEP:
+	case ROLE_STEP:
 		return v ? step_name((uint32_t)v) : NULL;
-	case FORM_STEP_CAUSE:
+	case ROLE_STEP_CAUSE:
 		return v ? step_cause_name((uint32_t)v) : NULL;
-	case FORM_PLACE:
+	case ROLE_PLACE:
 		return IN(places);
-	case FORM_KLOCK:
+	case ROLE_KLOCK:
 		return IN(klocks);
 	default:
 		return NULL;
@@ -119,33 +70,37 @@ static void put_hex(struct json *j, const char *key, uint64_t v)
 	json_str(j, key, text);
 }
 
-static void put_number(struct json *j, enum form form, const char *key, uint64_t v)
+static void put_number(struct json *j, enum event_role role, const char *key, uint64_t v)
 {
-	switch (form) {
-	case FORM_NUMBER:
+	switch (role) {
+	case ROLE_NUMBER:
+	case ROLE_TID:
+	case ROLE_BESIDE:
+	case ROLE_PID:
 		json_u64(j, key, v);
 		break;
-	case FORM_HEX:
+	case ROLE_HEX:
 		put_hex(j, key, v);
 		break;
-	case FORM_STACK:
-	case FORM_MODULE:
+	case ROLE_STACK:
+	case ROLE_MODULE:
+	case ROLE_WAKER:
 		if (v)
 			json_u64(j, key, v);
 		else
 			json_null(j, key);
 		break;
-	case FORM_CONTEXT:
-		json_str(j, key, word_of(form, v & WAKE_CTX));
+	case ROLE_CONTEXT:
+		json_str(j, key, word_of(role, v & WAKE_CTX));
 		json_bool(j, "release", v & WAKE_RELEASE);
 		json_bool(j, "throttled", v & WAKE_THROTTLED);
 		break;
 	default:
-		json_str(j, key, word_of(form, v));
+		json_str(j, key, word_of(role, v));
 	}
 }
 
-static void put_text(struct json *j, enum form form, const char *key, const char *v)
+static void put_text(struct json *j, enum event_role role, const char *key, const char *v)
 {
 	json_str(j, key, v ? v : "");
 }
@@ -160,9 +115,9 @@ static void put_text(struct json *j, enum form form, const char *key, const char
 static void put_fields(struct json *j, const struct lines *l, const struct event *ev)
 {
 	switch (ev->kind) {
-#define EVENT(id, UPPER, lower, text, words) case id:
-#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
-	PUT(ev->lower.name)(j, l->forms[FIELD_##UPPER##_##name], #name, ev->lower.name);
+#define EVENT(id, UPPER, lower, text, words, group) case id:
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)                                          \
+	PUT(ev->lower.name)(j, ROLE_##role, #name, ev->lower.name);
 #define EVENT_END(UPPER, lower) break;
 #include "wire/event.def"
 	}
@@ -184,25 +139,11 @@ static void end_line(struct lines *l, struct json *j)
 	buf_put_u8(&l->text, '\n');
 }
 
-static void flush(struct lines *l)
+static void jsonl_flush(struct lines *l)
 {
 	if (l->text.len)
 		fwrite(l->text.p, 1, l->text.len, l->job->out);
 	buf_clear(&l->text);
-}
-
-static void put_frame(struct json *j, const struct names *names, const struct named_frame *f)
-{
-	const struct function *fn = names_function(names, f->function);
-
-	json_obj(j, NULL);
-	json_str(j, "function", fn->name);
-	json_str(j, "module", fn->module);
-	json_str(j, "file", fn->file);
-	json_u64(j, "line", f->line);
-	json_bool(j, "inlined", f->inlined);
-	json_bool(j, "kernel", fn->kernel);
-	json_obj_end(j);
 }
 
 static void need_stack(struct lines *l, uint64_t id)
@@ -220,8 +161,14 @@ static void need_stack(struct lines *l, uint64_t id)
 	begin_line(l, &j, "stack");
 	json_u64(&j, "id", id);
 	json_arr(&j, "frames");
-	for (size_t i = 0; i < n; i++)
-		put_frame(&j, names, &f[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (f[i].guess)
+			continue;
+		json_obj(&j, NULL);
+		json_put_frame(&j, "function", names, &f[i]);
+		json_bool(&j, "kernel", names_function(names, f[i].function)->kernel);
+		json_obj_end(&j);
+	}
 	json_arr_end(&j);
 	end_line(l, &j);
 }
@@ -247,21 +194,21 @@ static void need_module(struct lines *l, uint64_t id)
 	end_line(l, &j);
 }
 
-static void need(struct lines *l, enum form form, uint64_t v)
+static void need(struct lines *l, enum event_role role, uint64_t v)
 {
-	if (form == FORM_STACK)
+	if (role == ROLE_STACK)
 		need_stack(l, v);
-	else if (form == FORM_MODULE)
+	else if (role == ROLE_MODULE)
 		need_module(l, v);
 }
 
-/* What the event refers to, before it. */
+/* Writes first what the event refers to. */
 static void need_all(struct lines *l, const struct event *ev)
 {
 	switch (ev->kind) {
-#define EVENT(id, UPPER, lower, text, words) case id:
-#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
-	need(l, l->forms[FIELD_##UPPER##_##name], (uint64_t)(uintptr_t)ev->lower.name);
+#define EVENT(id, UPPER, lower, text, words, group) case id:
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)                                          \
+	need(l, ROLE_##role, (uint64_t)(uintptr_t)ev->lower.name);
 #define EVENT_END(UPPER, lower) break;
 #include "wire/event.def"
 	}
@@ -274,64 +221,62 @@ static bool is_of(const struct lines *l, uint32_t tid, uint64_t ts)
 	return th && export_wants(l->job, th);
 }
 
-/* Is it about a thread that was asked for? What is about none of them is about all. */
+/* Is it about a chosen thread? An event without any thread is about all. */
 static bool of_thread(const struct lines *l, const struct event *ev)
 {
-	if (!l->job->thread)
-		return true;
-	switch (ev->kind) {
-	case EV_SWITCH:
-		return is_of(l, ev->switch_.prev, ev->ts) || is_of(l, ev->switch_.next, ev->ts);
-	case EV_WAKING:
-		return is_of(l, ev->waking.wakee, ev->ts) || is_of(l, ev->waking.waker, ev->ts);
-	case EV_MAP:
-	case EV_LOST:
-	case EV_MARK:
-	case EV_PLACE:
-		return true;
-	case EV_FORK:
-		return is_of(l, ev->fork.tid, ev->ts);
-	default:
-		/* In all others the thread is the first field. */
-		return is_of(l, ev->sample.tid, ev->ts);
+	struct event_field f;
+	bool any = false;
+
+	for (unsigned i = 0; l->job->thread && event_field(ev->kind, i, &f); i++) {
+		uint32_t tid =
+			f.role == ROLE_TID || f.role == ROLE_WAKER ? event_field_get(ev, &f) : 0;
+
+		if (f.role == ROLE_TID || tid) {
+			any = true;
+			if (is_of(l, tid, ev->ts))
+				return true;
+		}
 	}
+	return !any;
 }
 
-/* What says who is who is of all kinds, and from before the window too. */
-static bool wanted(const struct lines *l, const struct event *ev, bool inside)
+/* Events that name threads and processes count for all kinds, and from before the window too. */
+static bool jsonl_wanted(const struct lines *l, const struct event *ev, bool inside)
 {
-	unsigned kinds = l->job->kinds;
+	unsigned has = l->job->kinds;
 
-	switch (ev->kind) {
-	case EV_SAMPLE:
-		return inside && EXPORT_HAS(kinds, EXPORT_CPU);
-	case EV_SWITCH:
-	case EV_WAKING:
-	case EV_WAIT:
-		return inside && EXPORT_HAS(kinds, EXPORT_WAIT);
-	case EV_FUTEX:
-	case EV_KLOCK:
-	case EV_KLOCKED:
-		return inside && EXPORT_HAS(kinds, EXPORT_LOCK);
-	case EV_THREAD:
-	case EV_FORK:
-	case EV_EXEC:
-	case EV_RENAME:
-	case EV_MAP:
-	case EV_PLACE:
+	switch (event_group(ev->kind)) {
+	case GROUP_SAMPLES:
+		return inside && EXPORT_HAS(has, EXPORT_CPU);
+	case GROUP_WAITS:
+		return inside && EXPORT_HAS(has, EXPORT_WAIT);
+	case GROUP_LOCKS:
+		return inside && EXPORT_HAS(has, EXPORT_LOCK);
+	case GROUP_WHO:
 		return ev->ts < l->job->model->timeline.to;
 	default:
 		return inside || !l->job->model->timeline.window_to;
 	}
 }
 
-static int on_event(void *arg, const struct event *ev, bool inside)
+/* The thread that an interrupt met is not the waker. */
+static struct event jsonl_told(const struct event *ev)
+{
+	struct event e = *ev;
+
+	if (e.kind == EV_WAKING && (e.waking.ctx & WAKE_CTX) != WAKE_TASK)
+		e.waking.waker = 0;
+	return e;
+}
+
+static int on_event(void *arg, const struct event *recorded, bool inside)
 {
 	struct lines *l = arg;
 	const struct model *m = l->job->model;
+	const struct event e = jsonl_told(recorded), *ev = &e;
 	struct json j;
 
-	if (!wanted(l, ev, inside) || !of_thread(l, ev))
+	if (!jsonl_wanted(l, ev, inside) || !of_thread(l, ev))
 		return 0;
 	need_all(l, ev);
 	begin_line(l, &j, model_event_name(ev->kind));
@@ -344,7 +289,7 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 	put_fields(&j, l, ev);
 	end_line(l, &j);
 	if (l->text.len >= 1 << 16)
-		flush(l);
+		jsonl_flush(l);
 	return ferror(l->job->out) ? -EIO : 0;
 }
 
@@ -372,7 +317,7 @@ static void put_head(struct lines *l)
 	end_line(l, &j);
 }
 
-static int run(const struct export_job *job)
+static int jsonl_run(const struct export_job *job)
 {
 	struct lines l = {.job = job};
 	const struct walk walk = {.event = on_event,
@@ -381,16 +326,10 @@ static int run(const struct export_job *job)
 				  .progress_arg = job->progress_arg};
 	int rc;
 
-#define EVENT(id, UPPER, lower, text, words)
-#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
-	l.forms[FIELD_##UPPER##_##name] =                                                          \
-		form_of(EV_##UPPER, #name, _Generic((ctype){0}, const char * : true, default : false));
-#define EVENT_END(UPPER, lower)
-#include "wire/event.def"
 	tables_init(&l.tables, job->model, job->summary, reader_stacks(job->reader));
 	put_head(&l);
 	rc = model_walk(job->model, job->reader, &walk);
-	flush(&l);
+	jsonl_flush(&l);
 	tables_done(&l.tables);
 	map_done(&l.stacks);
 	map_done(&l.modules);
@@ -419,8 +358,8 @@ static void put_type(struct json *j, const char *key, const char *type, bool or_
 	json_obj_end(j);
 }
 
-/* The words that a field may have, from the numbers that it may have. */
-static void put_words(struct json *j, const char *key, enum form form)
+/* The words that a field may have, by its numbers. */
+static void put_words(struct json *j, const char *key, enum event_role role)
 {
 	const char *before[64];
 	size_t n = 0;
@@ -428,7 +367,7 @@ static void put_words(struct json *j, const char *key, enum form form)
 	json_obj(j, key);
 	json_arr(j, "enum");
 	for (uint64_t v = 0; v < ARRAY_LEN(before); v++) {
-		const char *word = word_of(form, v);
+		const char *word = word_of(role, v);
 		bool known = false;
 
 		for (size_t i = 0; i < n; i++)
@@ -441,36 +380,42 @@ static void put_words(struct json *j, const char *key, enum form form)
 	json_obj_end(j);
 }
 
-static void put_field(struct json *j, enum form form, const char *key)
+static void put_field(struct json *j, enum event_role role, const char *key)
 {
-	switch (form) {
-	case FORM_NUMBER:
+	switch (role) {
+	case ROLE_NUMBER:
+	case ROLE_TID:
+	case ROLE_BESIDE:
+	case ROLE_PID:
 		put_type(j, key, "integer", false, NULL);
 		break;
-	case FORM_TEXT:
+	case ROLE_TEXT:
 		put_type(j, key, "string", false, NULL);
 		break;
-	case FORM_HEX:
+	case ROLE_HEX:
 		json_obj(j, key);
 		json_str(j, "type", "string");
 		json_str(j, "pattern", "^0x[0-9a-f]+$");
 		json_obj_end(j);
 		break;
-	case FORM_STACK:
+	case ROLE_STACK:
 		put_type(j, key, "integer", true, "id of a line of type stack before this one");
 		break;
-	case FORM_MODULE:
+	case ROLE_MODULE:
 		put_type(j, key, "integer", true, "id of a line of type module before this one");
 		break;
-	case FORM_CONTEXT:
-		put_words(j, key, form);
+	case ROLE_WAKER:
+		put_type(j, key, "integer", true, "the thread that did it; null: an interrupt");
+		break;
+	case ROLE_CONTEXT:
+		put_words(j, key, role);
 		put_type(j, "release", "boolean", false,
 			 "the waker was in a call on the futex that the wakee slept on");
 		put_type(j, "throttled", "boolean", false,
 			 "the wakee's cgroup has used up its CPU time");
 		break;
 	default:
-		put_words(j, key, form);
+		put_words(j, key, role);
 	}
 }
 
@@ -543,26 +488,27 @@ static void put_table_types(struct json *j)
 	put_type(j, "file", "string", true, NULL);
 	put_type(j, "line", "integer", false, "0: not known");
 	put_type(j, "inlined", "boolean", false, "into the next frame");
+	put_type(j, "guessed", "boolean", false, "by a look at the stack: it may be wrong");
 	put_type(j, "kernel", "boolean", false, NULL);
 	json_obj_end(j);
 	json_arr(j, "required");
-	required(j, (const char *const[]){"function", "module", "file", "line", "inlined", "kernel",
-					  NULL});
+	required(j, (const char *const[]){"function", "module", "file", "line", "inlined",
+					  "guessed", "kernel", NULL});
 	json_arr_end(j);
 	json_obj_end(j);
 	json_obj_end(j);
 	END_TYPE(j, "id", "frames");
 }
 
-/* The same once more, for the names alone. */
+/* Lists the fields' names as required. */
 static void put_event_end(struct json *j, unsigned kind)
 {
 	json_obj_end(j);
 	json_arr(j, "required");
 	required(j, (const char *const[]){"type", "ts", "cpu", NULL});
 	switch (kind) {
-#define EVENT(id, UPPER, lower, text, words) case id:
-#define FIELD(UPPER, lower, id, name, ctype, codec) json_str(j, NULL, #name);
+#define EVENT(id, UPPER, lower, text, words, group) case id:
+#define FIELD(UPPER, lower, id, name, ctype, codec, role) json_str(j, NULL, #name);
 #define EVENT_END(UPPER, lower) break;
 #include "wire/event.def"
 	}
@@ -574,15 +520,11 @@ static void put_event_end(struct json *j, unsigned kind)
 
 static void put_event_types(struct json *j)
 {
-#define EVENT(id, UPPER, lower, text, words)                                                       \
+#define EVENT(id, UPPER, lower, text, words, group)                                                \
 	begin_type(j, text, words);                                                                \
 	put_type(j, "ts", "integer", true, "ns since the recording's begin; null: not known");     \
 	put_type(j, "cpu", "integer", true, "null: all, or not known");
-#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
-	put_field(j,                                                                               \
-		  form_of(EV_##UPPER, #name,                                                       \
-			  _Generic((ctype){0}, const char * : true, default : false)),             \
-		  #name);
+#define FIELD(UPPER, lower, id, name, ctype, codec, role) put_field(j, ROLE_##role, #name);
 #define EVENT_END(UPPER, lower) put_event_end(j, EV_##UPPER);
 #include "wire/event.def"
 }
@@ -609,6 +551,6 @@ const struct exporter export_jsonl = {
 	.words = "every event as a line of JSON; --schema prints what is in them",
 	.suffix = ".jsonl",
 	.kinds = EXPORT_ALL,
-	.run = run,
+	.run = jsonl_run,
 	.schema = schema,
 };

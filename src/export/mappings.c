@@ -5,7 +5,7 @@
 
 #define PAGE 4096ull
 #define FIRST (16 * PAGE)
-/* Of what can be in one address space with others; what a damaged file says may be beyond. */
+/* Limits of one file and of all files together; a damaged file may claim more. */
 #define FILE_MAX (1ull << 40)
 #define ALL_MAX (1ull << 46)
 
@@ -31,14 +31,14 @@ static const struct module *module_of(const struct mappings *m, const struct kno
 uint32_t mappings_add(struct mappings *m, const struct known_frame *k)
 {
 	const struct module *mod = module_of(m, k);
-	struct mapping *map;
+	struct profile_mapping *map;
 	uint32_t number;
 
 	if (!mod)
 		return 0;
 	number = numbers_of(&m->modules, k->module);
 	if (number > m->list.n)
-		vec_push(&m->list, (struct mapping){.module = mod, .low = k->offset});
+		vec_push(&m->list, (struct profile_mapping){.module = mod, .low = k->offset});
 	map = &m->list.v[number - 1];
 	map->low = k->offset < map->low ? k->offset : map->low;
 	map->high = k->offset > map->high ? k->offset : map->high;
@@ -54,14 +54,14 @@ void mappings_place(struct mappings *m)
 	uint64_t next = FIRST;
 
 	for (size_t i = 0; i < m->list.n; i++) {
-		struct mapping *map = &m->list.v[i];
+		struct profile_mapping *map = &m->list.v[i];
 		bool file = map->module->kind == MODULE_FILE || map->module->kind == MODULE_VDSO;
 		uint64_t last = map->high | (PAGE - 1);
 
 		if (file && last < FILE_MAX && next < ALL_MAX) {
 			map->start = map->shift = next;
 			map->limit = next + last + 1;
-			/* A page between: neighbours would be taken for parts of one. */
+			/* Leaves a page between: readers would merge adjacent mappings. */
 			next = map->limit + PAGE;
 		} else {
 			map->start = map->low & ~(PAGE - 1);
@@ -76,7 +76,7 @@ uint64_t mappings_address(struct mappings *m, const struct known_frame *k, uint3
 	return k->offset + (*ret_number ? m->list.v[*ret_number - 1].shift : 0);
 }
 
-void mapping_name(const struct mapping *m, struct buf *out)
+void mapping_name(const struct profile_mapping *m, struct buf *out)
 {
 	const char *path = m->module->path;
 
@@ -88,7 +88,7 @@ void mapping_name(const struct mapping *m, struct buf *out)
 		buf_printf(out, "[vdso]");
 		break;
 	case MODULE_ANON:
-		/* Not the same code as another process's. */
+		/* Generated code differs from process to process. */
 		buf_printf(out, "[jit %u]", m->module->pid);
 		break;
 	default:
@@ -96,7 +96,7 @@ void mapping_name(const struct mapping *m, struct buf *out)
 	}
 }
 
-bool mapping_build_id(const struct mapping *m, struct buf *out)
+bool mapping_build_id(const struct profile_mapping *m, struct buf *out)
 {
 	for (unsigned i = 0; i < m->module->build_id_len; i++)
 		buf_printf(out, "%02x", m->module->build_id[i]);

@@ -2,9 +2,9 @@
 /*
  * Modules as mappings with addresses. A capture knows a frame by its file and the offset in it, not
  * by where some process had mapped that; formats want one address space. So each file gets a range
- * of its own, one behind another in the order of use, as if it were mapped there from its first
- * byte: what reads files to name their code finds the right place. The kernel's addresses and those
- * of generated code are what they were.
+ * of its own, one after another in the order of use, as if it were mapped there from its first
+ * byte: tools that read the file for names find the right place. Addresses of the kernel and of
+ * generated code stay as they were.
  *
  *   mappings_add() for each address; mappings_place(); then the rest.
  */
@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "export/number.h"
-#include "model/names.h"
+#include "model/wait/names.h"
 
-struct mapping {
+struct profile_mapping {
 	const struct module *module;
 	uint64_t low, high;    /* offsets that are used */
 	uint64_t start, limit; /* addresses: [start, limit) */
@@ -29,7 +29,7 @@ struct mapping {
 struct mappings {
 	const struct names *names;
 	struct numbers modules;
-	VEC(struct mapping) list; /* by number - 1 */
+	VEC(struct profile_mapping) list; /* by number - 1 */
 };
 
 void mappings_init(struct mappings *m, const struct names *names);
@@ -42,8 +42,8 @@ void mappings_place(struct mappings *m);
 uint64_t mappings_address(struct mappings *m, const struct known_frame *k, uint32_t *ret_number);
 
 /* "/usr/bin/server", "[kernel]", "[jit 412]" */
-void mapping_name(const struct mapping *m, struct buf *out);
+void mapping_name(const struct profile_mapping *m, struct buf *out);
 /* In hexadecimal; false: it has none. */
-bool mapping_build_id(const struct mapping *m, struct buf *out);
+bool mapping_build_id(const struct profile_mapping *m, struct buf *out);
 
 #endif

@@ -36,7 +36,7 @@ enum { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES = 2, SAMPLE_VALUES = 4 };
 enum { ATTRIBUTES_MAX = 5 };
 
 /* A row of the profile, in numbers of the dictionary. */
-struct sample {
+struct otlp_sample {
 	uint32_t stack;
 	uint32_t attributes;
 	uint64_t attribute[ATTRIBUTES_MAX];
@@ -53,8 +53,8 @@ struct otlp {
 	struct profile profile;
 	struct otlp_dict dict;
 	VEC(struct row_of) rows;
-	VEC(struct sample) samples; /* of one process */
-	struct map first;	    /* by pid: its first thread, or any */
+	VEC(struct otlp_sample) samples; /* of one process */
+	struct map first;		 /* by pid: its first thread, or any */
 	struct buf b;
 	struct buf text;
 };
@@ -68,7 +68,7 @@ static int by_pid(const void *pa, const void *pb)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static void collect(struct otlp *o)
+static void otlp_collect(struct otlp *o)
 {
 	const struct timeline *t = &o->profile.job->model->timeline;
 	size_t n = profile_rows(&o->profile);
@@ -152,7 +152,7 @@ static void put_period(struct otlp *o, enum profile_value v)
 	}
 }
 
-/* The same capture gives the same: it is told from others by where and when it was recorded. */
+/* An id by host, time, process and value: the same capture always gets the same. */
 static void put_id(struct otlp *o, uint32_t pid, enum profile_value v)
 {
 	const struct model *m = o->profile.job->model;
@@ -164,7 +164,7 @@ static void put_id(struct otlp *o, uint32_t pid, enum profile_value v)
 	pb_bytes(&o->b, P_ID, id, sizeof(id));
 }
 
-static void put_sample(struct otlp *o, const struct sample *s, enum profile_value v)
+static void put_sample(struct otlp *o, const struct otlp_sample *s, enum profile_value v)
 {
 	size_t at = pb_begin(&o->b, P_SAMPLES);
 
@@ -226,7 +226,7 @@ static void put_process(struct otlp *o, uint32_t pid)
 static void add_sample(struct otlp *o, const struct profile_row *r)
 {
 	struct otlp_dict *d = &o->dict;
-	struct sample *s = vec_add(&o->samples);
+	struct otlp_sample *s = vec_add(&o->samples);
 
 	s->stack = otlp_stack(d, r->kstack, r->ustack, r->probed);
 	memcpy(s->value, r->value, sizeof(s->value));
@@ -281,14 +281,14 @@ static int put_dictionary(struct otlp *o)
 	return write_out(o);
 }
 
-static int run(const struct export_job *job)
+static int otlp_run(const struct export_job *job)
 {
 	struct otlp o = {0};
 	int rc;
 
 	profile_init(&o.profile, job);
 	otlp_dict_init(&o.dict, &job->model->names);
-	collect(&o);
+	otlp_collect(&o);
 	rc = put_processes(&o);
 	rc = rc ? rc : put_dictionary(&o);
 	profile_done(&o.profile);
@@ -307,5 +307,5 @@ const struct exporter export_otlp = {
 	.suffix = ".otlp",
 	.binary = true,
 	.kinds = EXPORT_ALL,
-	.run = run,
+	.run = otlp_run,
 };

@@ -81,7 +81,7 @@ uint32_t otlp_number(struct otlp_dict *d, const char *key, uint64_t number)
 	return attribute(d, a);
 }
 
-/* Of the same name and file: that it is in several modules is said by the locations. */
+/* Functions are one if name and file agree: locations tell their modules apart. */
 static uint32_t function(struct otlp_dict *d, const struct function *f)
 {
 	struct otlp_function fn = {strings_of(&d->strings, f->name),
@@ -109,7 +109,7 @@ static bool same_frames(const struct otlp_dict *d, size_t number, const uint32_t
 	       !memcmp(d->frames.v + begin, ids, n * sizeof(*ids));
 }
 
-/* Its locations have been put behind those of the last stack. */
+/* The stack's locations are in d->frames, from `begin` on. */
 static uint32_t stack_number(struct otlp_dict *d, size_t begin)
 {
 	const uint32_t *ids = d->frames.v + begin;
@@ -159,7 +159,7 @@ static void put_mappings(struct otlp_dict *d, struct buf *b)
 
 	put_none(b, DICT_MAPPING);
 	for (size_t i = 0; i < d->mappings.list.n; i++) {
-		const struct mapping *m = &d->mappings.list.v[i];
+		const struct profile_mapping *m = &d->mappings.list.v[i];
 		size_t at = pb_begin(b, DICT_MAPPING);
 		uint64_t id;
 
@@ -192,7 +192,7 @@ static void put_frame_type(struct otlp_dict *d, struct buf *b, uint32_t mapping)
 	const struct module *m = mapping ? d->mappings.list.v[mapping - 1].module : NULL;
 	uint64_t id;
 
-	/* What generated code is of, and what lies outside of all modules, is not known. */
+	/* Generated code, and addresses outside of all modules, have no known file. */
 	if (!m || m->kind == MODULE_ANON)
 		return;
 	id = otlp_text(d, "profile.frame.type", m->kind == MODULE_KERNEL ? "kernel" : "native");
@@ -260,7 +260,7 @@ static void put_attributes(const struct otlp_dict *d, struct buf *b)
 	}
 }
 
-/* In the order in which they refer to each other: strings, which all do, are the last. */
+/* Writing a table may add to later ones; strings, which all use, come last. */
 void otlp_dict_put(struct otlp_dict *d, struct buf *b)
 {
 	for (size_t i = 0; i < d->locations.order.n; i++)

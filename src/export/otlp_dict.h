@@ -41,7 +41,7 @@ uint32_t otlp_number(struct otlp_dict *d, const char *key, uint64_t number);
 /* names_addresses() of it. */
 uint32_t otlp_stack(struct otlp_dict *d, uint32_t kstack, uint32_t ustack, bool probed);
 
-/* All that was asked for, as fields of a ProfilesDictionary. */
+/* Writes all tables as fields of a ProfilesDictionary. */
 void otlp_dict_put(struct otlp_dict *d, struct buf *b);
 
 #endif

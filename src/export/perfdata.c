@@ -3,12 +3,12 @@
  * perf.data, for perf report, perf script and hotspot: samples as the event cpu-clock, waits as
  * offcpu-time with the nanoseconds waited as their period, as `perf record --off-cpu` has it.
  *
- * The size of the records stands before them, and the file may be a pipe: the capture is walked
- * twice, the first time only to count. Both walks do the same.
+ * The size of the records stands before them, and the file may be a pipe: so the capture is walked
+ * twice, the first time only to count. Both walks must do the same.
  *
- * perf wants addresses, a capture has places in modules: each is put where the process has mapped
- * the module at that moment, as far as the capture tells, and otherwise where nothing else is. A
- * wait is told later than it ended, so mappings of the program before an exec() are kept.
+ * perf wants addresses, a capture has places in modules: each goes where the process has mapped the
+ * module at that moment, if the capture says so, and otherwise where nothing else is. A wait is
+ * handed out after its end, so mappings from before an exec() are kept.
  */
 #include "export/perfdata.h"
 
@@ -21,25 +21,26 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "store/reader.h"
+#include "wire/meta.h"
 
 #define PATH_MAX_BYTES 4095u
 #define KERNEL_BEGIN 0xffffffff80000000ull
 #define KERNEL_END 0xffffffffff000000ull
-/* Where modules are put of which no mapping is known: above what processes have, 4 GiB each. */
+/* Addresses for modules without a known mapping: above what processes use, 4 GiB each. */
 #define MADE_UP 0x600000000000ull
 #define MADE_UP_BYTES (1ull << 32)
 #define NOBODY UINT32_MAX
 
-struct range {
+struct perf_range {
 	uint64_t addr, len, pgoff;
 	uint32_t module;
 };
 
 /* What a process has mapped since it began its program. */
-struct space {
-	struct space *before; /* of the last one */
+struct perf_space {
+	struct perf_space *before; /* of the last one */
 	uint64_t since;
-	VEC(struct range) r;
+	VEC(struct perf_range) r;
 	struct map by_module; /* -> index of the latest + 1 */
 };
 
@@ -48,7 +49,7 @@ struct perfdata {
 	bool counting;
 	uint64_t bytes;
 	struct buf rec;
-	struct map spaces; /* pid -> struct space * */
+	struct map spaces; /* pid -> struct perf_space * */
 	struct map pids;   /* of tids */
 	uint64_t period;
 };
@@ -65,7 +66,7 @@ static void u64(struct perfdata *p, uint64_t v)
 	buf_put(&p->rec, &v, sizeof(v));
 }
 
-static void begin(struct perfdata *p, uint32_t type, uint16_t misc)
+static void perfdata_begin(struct perfdata *p, uint32_t type, uint16_t misc)
 {
 	struct perf_event_header h = {.type = type, .misc = misc};
 
@@ -74,7 +75,7 @@ static void begin(struct perfdata *p, uint32_t type, uint16_t misc)
 }
 
 /* Padded to eight bytes, at least one of them NUL. */
-static void text(struct perfdata *p, const char *s, size_t max)
+static void perfdata_text(struct perfdata *p, const char *s, size_t max)
 {
 	size_t n = strnlen(s, max);
 
@@ -84,7 +85,7 @@ static void text(struct perfdata *p, const char *s, size_t max)
 	while (p->rec.len % 8);
 }
 
-static int end(struct perfdata *p)
+static int perfdata_end(struct perfdata *p)
 {
 	uint16_t size = (uint16_t)p->rec.len;
 
@@ -107,17 +108,17 @@ static void when_and_where(struct perfdata *p, uint64_t ts, uint32_t cpu)
 	}
 }
 
-/* What stands behind every record that is no sample. */
+/* Ends a record that is no sample. */
 static int end_with(struct perfdata *p, uint32_t pid, uint32_t tid, uint64_t ts, uint32_t cpu)
 {
 	u32(p, pid);
 	u32(p, tid);
 	when_and_where(p, ts, cpu);
 	u64(p, perfdata_cpu(p->job) ? PERFDATA_CPU : PERFDATA_WAIT);
-	return end(p);
+	return perfdata_end(p);
 }
 
-static int put_map(struct perfdata *p, uint32_t pid, const struct range *r, uint64_t ts)
+static int put_map(struct perfdata *p, uint32_t pid, const struct perf_range *r, uint64_t ts)
 {
 	const struct module *m = reader_module(p->job->reader, r->module);
 	uint8_t id[24] = {0};
@@ -128,7 +129,7 @@ static int put_map(struct perfdata *p, uint32_t pid, const struct range *r, uint
 		id[0] = m->build_id_len;
 		memcpy(id + 4, m->build_id, m->build_id_len);
 	}
-	begin(p, PERF_RECORD_MMAP2, misc);
+	perfdata_begin(p, PERF_RECORD_MMAP2, misc);
 	u32(p, pid);
 	u32(p, pid);
 	u64(p, r->addr);
@@ -137,26 +138,26 @@ static int put_map(struct perfdata *p, uint32_t pid, const struct range *r, uint
 	buf_put(&p->rec, id, sizeof(id));
 	u32(p, PROT_READ | PROT_EXEC);
 	u32(p, MAP_PRIVATE);
-	text(p,
-	     !m || !m->path || m->kind == MODULE_UNKNOWN ? "//anon"
-	     : m->kind == MODULE_ANON			 ? "//anon"
-							 : m->path,
-	     PATH_MAX_BYTES);
+	perfdata_text(p,
+		      !m || !m->path || m->kind == MODULE_UNKNOWN ? "//anon"
+		      : m->kind == MODULE_ANON			  ? "//anon"
+								  : m->path,
+		      PATH_MAX_BYTES);
 	return end_with(p, pid, pid, ts, 0);
 }
 
-/* The address that it is told for is one by which perf finds out how far the kernel has moved. */
+/* perf compares the address of _text to find out how far the kernel was moved. */
 static int put_kernel_map(struct perfdata *p)
 {
-	const char *at = reader_meta(p->job->reader, "kernel_text", 0);
+	const char *at = reader_meta(p->job->reader, META_KERNEL_TEXT, 0);
 
-	begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+	perfdata_begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 	u32(p, NOBODY);
 	u32(p, 0);
 	u64(p, KERNEL_BEGIN);
 	u64(p, KERNEL_END - KERNEL_BEGIN);
 	u64(p, at ? strtoull(at, NULL, 16) : 0);
-	text(p, "[kernel.kallsyms]_text", PATH_MAX_BYTES);
+	perfdata_text(p, "[kernel.kallsyms]_text", PATH_MAX_BYTES);
 	return end_with(p, NOBODY, 0, 0, 0);
 }
 
@@ -168,10 +169,10 @@ static int put_comm(struct perfdata *p, uint32_t tid, const char *name, bool exe
 
 	if (!name || !*name)
 		return 0;
-	begin(p, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
+	perfdata_begin(p, PERF_RECORD_COMM, exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
 	u32(p, of);
 	u32(p, tid);
-	text(p, name, 15);
+	perfdata_text(p, name, 15);
 	return end_with(p, of, tid, ts, cpu);
 }
 
@@ -181,7 +182,7 @@ static int put_task(struct perfdata *p, uint32_t type, uint32_t tid, uint32_t pa
 	uint64_t *pid = map_get(&p->pids, tid), *ppid = map_get(&p->pids, parent);
 	uint32_t of = pid ? (uint32_t)*pid : tid, pof = ppid ? (uint32_t)*ppid : parent;
 
-	begin(p, type, 0);
+	perfdata_begin(p, type, 0);
 	u32(p, of);
 	u32(p, pof);
 	u32(p, tid);
@@ -192,29 +193,29 @@ static int put_task(struct perfdata *p, uint32_t type, uint32_t tid, uint32_t pa
 
 /* ---- where modules are ---- */
 
-static struct space *space_new(struct perfdata *p, uint32_t pid, uint64_t since)
+static struct perf_space *space_new(struct perfdata *p, uint32_t pid, uint64_t since)
 {
 	uint64_t *slot = map_put(&p->spaces, pid, NULL);
-	struct space *s = mem_zalloc(sizeof(*s));
+	struct perf_space *s = mem_zalloc(sizeof(*s));
 
-	s->before = (struct space *)(uintptr_t)*slot;
+	s->before = (struct perf_space *)(uintptr_t)*slot;
 	s->since = since;
 	*slot = (uintptr_t)s;
 	return s;
 }
 
-/* As it was at that moment. */
-static struct space *space_at(struct perfdata *p, uint32_t pid, uint64_t ts)
+/* The mappings at that moment. */
+static struct perf_space *space_at(struct perfdata *p, uint32_t pid, uint64_t ts)
 {
 	uint64_t *slot = map_get(&p->spaces, pid);
-	struct space *s = slot ? (struct space *)(uintptr_t)*slot : space_new(p, pid, 0);
+	struct perf_space *s = slot ? (struct perf_space *)(uintptr_t)*slot : space_new(p, pid, 0);
 
 	while (s->before && s->since > ts)
 		s = s->before;
 	return s;
 }
 
-static void add_range(struct space *s, struct range r)
+static void add_range(struct perf_space *s, struct perf_range r)
 {
 	vec_push(&s->r, r);
 	*map_put(&s->by_module, r.module, NULL) = s->r.n;
@@ -225,10 +226,10 @@ static void spaces_free(struct perfdata *p)
 	struct map_slot *slot;
 
 	for (size_t i = 0; map_next(&p->spaces, &i, &slot);) {
-		struct space *s = (struct space *)(uintptr_t)slot->val;
+		struct perf_space *s = (struct perf_space *)(uintptr_t)slot->val;
 
 		while (s) {
-			struct space *before = s->before;
+			struct perf_space *before = s->before;
 
 			vec_done(&s->r);
 			map_done(&s->by_module);
@@ -240,51 +241,53 @@ static void spaces_free(struct perfdata *p)
 	map_done(&p->pids);
 }
 
-static bool holds(const struct range *r, uint32_t module, uint64_t offset)
+static bool perfdata_holds(const struct perf_range *r, uint32_t module, uint64_t offset)
 {
 	return r->module == module && offset >= r->pgoff && offset - r->pgoff < r->len;
 }
 
-static const struct range *find(const struct space *s, uint32_t module, uint64_t offset)
+static const struct perf_range *perfdata_find(const struct perf_space *s, uint32_t module,
+					      uint64_t offset)
 {
 	uint64_t *at = map_get(&s->by_module, module);
 
 	if (!at)
 		return NULL;
 	for (size_t i = *at; i-- > 0;)
-		if (holds(&s->r.v[i], module, offset))
+		if (perfdata_holds(&s->r.v[i], module, offset))
 			return &s->r.v[i];
 	return NULL;
 }
 
-/* A place for a module of which the capture tells none. */
-static int make_up(struct perfdata *p, struct space *s, uint32_t pid, const struct frame *f,
-		   uint64_t ts, const struct range **ret)
+/* Makes up a mapping for a module that has none in the capture. */
+static int make_up(struct perfdata *p, struct perf_space *s, uint32_t pid, const struct frame *f,
+		   uint64_t ts, const struct perf_range **ret)
 {
-	struct range r = {.addr = MADE_UP + (f->module & 0xfff) * MADE_UP_BYTES,
-			  .len = MADE_UP_BYTES,
-			  .pgoff = f->offset & ~(MADE_UP_BYTES - 1),
-			  .module = f->module};
+	struct perf_range r = {.addr = MADE_UP + (f->module & 0xfff) * MADE_UP_BYTES,
+			       .len = MADE_UP_BYTES,
+			       .pgoff = f->offset & ~(MADE_UP_BYTES - 1),
+			       .module = f->module};
 
 	add_range(s, r);
 	*ret = &s->r.v[s->r.n - 1];
 	return put_map(p, pid, &r, ts);
 }
 
-/* The addresses of a user stack, behind what is in the record. */
+/* The address of a user frame in the process's mappings at that time. */
 static int address_of(struct perfdata *p, uint32_t pid, const struct frame *f, uint64_t ts,
 		      uint64_t *ret)
 {
 	const struct module *m = reader_module(p->job->reader, f->module);
-	const struct range *r;
-	struct space *s;
+	const struct perf_range *r;
+	struct perf_space *s;
 	int rc = 0;
 
 	*ret = f->offset;
-	if (!m || (m->kind != MODULE_FILE && m->kind != MODULE_VDSO))
+	/* The mark of a guess gets a mapping of its own, since perf names frames by address. */
+	if (!m || (m->kind != MODULE_FILE && m->kind != MODULE_VDSO && m->kind != MODULE_GUESS))
 		return 0;
 	s = space_at(p, pid, ts);
-	r = find(s, f->module, f->offset);
+	r = perfdata_find(s, f->module, f->offset);
 	if (!r)
 		rc = make_up(p, s, pid, f, ts, &r);
 	*ret = r->addr + (f->offset - r->pgoff);
@@ -316,7 +319,7 @@ static int add_stack(struct perfdata *p, struct addresses *c, uint32_t stack, ui
 			rc = address_of(p, pid, &f[i], ts, &at);
 		if (rc)
 			return rc;
-		/* Return addresses are behind the call, which is what a capture has. */
+		/* perf wants return addresses; a capture has the calls before them. */
 		c->v[c->n++] = at + (i > 0);
 	}
 	return 0;
@@ -338,7 +341,8 @@ static int put_sample(struct perfdata *p, const struct taken *t)
 	rc = rc ? rc : add_stack(p, &c, t->ustack, (uint64_t)PERF_CONTEXT_USER, pid, t->ts);
 	if (rc)
 		return rc;
-	begin(p, PERF_RECORD_SAMPLE, kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
+	perfdata_begin(p, PERF_RECORD_SAMPLE,
+		       kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
 	u64(p, t->id);
 	u64(p, c.n ? c.v[1] : 0);
 	u32(p, pid);
@@ -347,7 +351,7 @@ static int put_sample(struct perfdata *p, const struct taken *t)
 	u64(p, t->period);
 	u64(p, c.n);
 	buf_put(&p->rec, c.v, c.n * sizeof(c.v[0]));
-	return end(p);
+	return perfdata_end(p);
 }
 
 static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
@@ -395,8 +399,8 @@ static void set_pid(struct perfdata *p, uint32_t tid, uint32_t pid)
 static void inherit(struct perfdata *p, uint32_t pid, uint32_t parent, uint64_t ts)
 {
 	uint64_t *of = map_get(&p->pids, parent);
-	const struct space *from = space_at(p, of ? (uint32_t)*of : parent, ts);
-	struct space *s = space_new(p, pid, ts);
+	const struct perf_space *from = space_at(p, of ? (uint32_t)*of : parent, ts);
+	struct perf_space *s = space_new(p, pid, ts);
 
 	for (size_t i = 0; i < from->r.n; i++)
 		add_range(s, from->r.v[i]);
@@ -427,10 +431,10 @@ static int on_exec(struct perfdata *p, const struct event *ev)
 
 static int on_map(struct perfdata *p, const struct event *ev)
 {
-	struct range r = {.addr = ev->map.addr,
-			  .len = ev->map.len,
-			  .pgoff = ev->map.pgoff,
-			  .module = ev->map.module};
+	struct perf_range r = {.addr = ev->map.addr,
+			       .len = ev->map.len,
+			       .pgoff = ev->map.pgoff,
+			       .module = ev->map.module};
 	const struct module *m = reader_module(p->job->reader, r.module);
 
 	if (!m || r.addr + r.len < r.addr)
@@ -471,14 +475,14 @@ struct half {
 	double from;
 };
 
-static void show(void *arg, double done)
+static void perfdata_show(void *arg, double done)
 {
 	const struct half *h = arg;
 
 	h->job->progress(h->job->progress_arg, h->from + done / 2);
 }
 
-static int walk(const struct export_job *job, bool counting, uint64_t *ret_bytes)
+static int perfdata_walk(const struct export_job *job, bool counting, uint64_t *ret_bytes)
 {
 	uint64_t hz = job->model->facts.freq_hz;
 	struct perfdata p = {.job = job,
@@ -489,7 +493,7 @@ static int walk(const struct export_job *job, bool counting, uint64_t *ret_bytes
 			 .sample = perfdata_cpu(job) ? on_sample : NULL,
 			 .interval = perfdata_waits(job) ? on_interval : NULL,
 			 .arg = &p,
-			 .progress = job->progress ? show : NULL,
+			 .progress = job->progress ? perfdata_show : NULL,
 			 .progress_arg = &half};
 	int rc = put_kernel_map(&p);
 
@@ -502,15 +506,15 @@ static int walk(const struct export_job *job, bool counting, uint64_t *ret_bytes
 	return rc;
 }
 
-static int run(const struct export_job *job)
+static int perfdata_export_run(const struct export_job *job)
 {
 	uint64_t bytes, written;
-	int rc = walk(job, true, &bytes);
+	int rc = perfdata_walk(job, true, &bytes);
 
 	if (rc)
 		return rc;
 	perfdata_head(job, bytes);
-	rc = walk(job, false, &written);
+	rc = perfdata_walk(job, false, &written);
 	if (!rc && written != bytes)
 		rc = err_set(-EIO, "the capture has changed while it was read");
 	if (!rc)
@@ -524,5 +528,5 @@ const struct exporter export_perfdata = {
 	.suffix = ".data",
 	.binary = true,
 	.kinds = EXPORT_ALL,
-	.run = run,
+	.run = perfdata_export_run,
 };

@@ -42,7 +42,7 @@ static inline uint64_t perfdata_sample(const struct export_job *job)
 	       ~(f->unseen & UNSEEN_CPUS ? (uint64_t)PERF_SAMPLE_CPU : 0);
 }
 
-/* What stands before so many bytes of records, and behind them. */
+/* Write what stands before and after `data_bytes` of records. */
 void perfdata_head(const struct export_job *job, uint64_t data_bytes);
 void perfdata_tail(const struct export_job *job, uint64_t data_bytes);
 

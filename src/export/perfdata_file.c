@@ -10,12 +10,13 @@
 #include "base/buf.h"
 #include "export/perfdata.h"
 #include "store/reader.h"
+#include "wire/meta.h"
 
 #define HEAD_BYTES 104u
 #define ATTR_BYTES 128u /* PERF_ATTR_SIZE_VER7 */
 #define NAME_ALIGN 64u
 
-enum feature {
+enum perf_feature {
 	HOSTNAME = 3,
 	OSRELEASE = 4,
 	ARCH = 6,
@@ -75,6 +76,7 @@ static void put_attr(struct buf *b, const struct export_job *job, bool cpu)
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
+		.build_id = 1,
 	};
 
 	_Static_assert(sizeof(a) >= ATTR_BYTES, "an event is this long at least");
@@ -133,10 +135,10 @@ static void put_event_desc(struct buf *b, const struct export_job *job)
 }
 
 /* False: the capture does not tell. */
-static bool put_feature(struct buf *b, const struct export_job *job, enum feature feature)
+static bool put_feature(struct buf *b, const struct export_job *job, enum perf_feature feature)
 {
 	const struct facts *f = &job->model->facts;
-	const char *machine = reader_meta(job->reader, "machine", 0);
+	const char *machine = reader_meta(job->reader, META_MACHINE, 0);
 
 	buf_clear(b);
 	switch (feature) {
@@ -172,8 +174,8 @@ static bool put_feature(struct buf *b, const struct export_job *job, enum featur
 	return false;
 }
 
-static const enum feature features[] = {HOSTNAME, OSRELEASE,  ARCH,    NRCPUS,
-					CMDLINE,  EVENT_DESC, CLOCKID, CLOCK_DATA};
+static const enum perf_feature features[] = {HOSTNAME, OSRELEASE,  ARCH,    NRCPUS,
+					     CMDLINE,  EVENT_DESC, CLOCKID, CLOCK_DATA};
 
 void perfdata_head(const struct export_job *job, uint64_t data_bytes)
 {

@@ -9,8 +9,10 @@
  *              during the recording, times behind that are those of the clock that stood still.
  *              The wall clock is given as the capture has it.
  *   scheduler  perfetto_sched.c
+ *   tasks      perfetto_tasks.c: threads and processes, their begin and end
  *   samples    as PerfSample, which all versions of Perfetto read (stack_sample came with v58)
  *   slices     perfetto_slices.c: waits, locks, stalls
+ *   losses     perfetto_losses.c: slices too, and what Perfetto itself counts as loss of data
  *
  * Packets are written as the capture is walked; what is kept are names and distinct stacks.
  */
@@ -20,16 +22,17 @@
 #include "base/pb.h"
 #include "base/text.h"
 #include "store/reader.h"
+#include "wire/meta.h"
 
 #define OUT_BYTES (64u << 10)
-/* Events between two looks at the output. */
+/* Events between two checks whether writing failed. */
 #define ASK_EVERY 4096u
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC = 3, CLOCK_ID_BOOTTIME = 6 };
 /* TracePacket.sequence_flags */
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };
 
-static void flush(struct perfetto *p)
+static void perfetto_flush(struct perfetto *p)
 {
 	fwrite(p->out.p, 1, p->out.len, p->job->out);
 	buf_clear(&p->out);
@@ -55,7 +58,7 @@ void perfetto_packet_end(struct perfetto *p, size_t at)
 {
 	pb_end(&p->out, at);
 	if (p->out.len >= OUT_BYTES)
-		flush(p);
+		perfetto_flush(p);
 }
 
 void perfetto_str(struct perfetto *p, struct buf *b, unsigned field, const char *s)
@@ -94,9 +97,10 @@ static void put_clocks(struct perfetto *p)
 	perfetto_packet_end(p, packet);
 }
 
-/* What the states of threads mean depends on the kernel. */
+/* The meaning of thread states depends on the kernel, that of call numbers on the architecture. */
 static void put_system(struct perfetto *p)
 {
+	const char *machine = reader_meta(p->job->reader, META_MACHINE, 0);
 	size_t packet, at, name;
 
 	if (!p->kernel_known)
@@ -106,12 +110,15 @@ static void put_system(struct perfetto *p)
 	name = pb_begin(&p->out, 1);			 /* utsname */
 	pb_str(&p->out, 1, "Linux");			 /* sysname */
 	perfetto_str(p, &p->out, 3, p->m->facts.kernel); /* release */
+	if (machine)
+		perfetto_str(p, &p->out, 4, machine); /* machine */
 	pb_end(&p->out, name);
+	pb_some(&p->out, 8, p->m->facts.cpus); /* num_cpus */
 	pb_end(&p->out, at);
 	perfetto_packet_end(p, packet);
 }
 
-/* The first packet of its writer: what the others leave out. */
+/* The writer's first packet has the defaults for the others. */
 static void put_defaults(struct perfetto *p)
 {
 	uint64_t hz = p->m->facts.freq_hz;
@@ -133,55 +140,6 @@ static void put_defaults(struct perfetto *p)
 	perfetto_packet_end(p, packet);
 }
 
-/*
- * A thread that is made within the trace is a new one for its reader from task_newtask on, which
- * has to come first.
- */
-static uint64_t naming_ts(const struct perfetto *p, const struct thread *th)
-{
-	return th->parent && th->start > p->from ? th->start + 1 : p->from;
-}
-
-static void put_process(struct perfetto *p, uint32_t pid)
-{
-	const struct thread *leader = perfetto_thread(p, pid), *parent;
-	size_t at;
-	bool fresh;
-
-	map_put(&p->processes, pid, &fresh);
-	if (!fresh)
-		return;
-	parent = leader && leader->parent ? perfetto_thread(p, leader->parent) : NULL;
-	at = pb_begin(&p->out, 1); /* processes */
-	pb_u64(&p->out, 1, pid);   /* pid */
-	if (parent)
-		pb_some(&p->out, 2, parent->pid); /* ppid */
-	if (leader)
-		perfetto_str(p, &p->out, 3, leader->name); /* cmdline */
-	pb_end(&p->out, at);
-}
-
-void perfetto_name(struct perfetto *p, const struct thread *th)
-{
-	size_t packet, tree, at;
-
-	if (p->threads[th->index].named)
-		return;
-	p->threads[th->index].named = true;
-	if (!th->pid)
-		return;
-	packet = perfetto_packet(p, naming_ts(p, th), WRITER_SYSTEM);
-	tree = pb_begin(&p->out, 2); /* process_tree */
-	put_process(p, th->pid);
-	at = pb_begin(&p->out, 2);	       /* threads */
-	pb_u64(&p->out, 1, th->tid);	       /* tid */
-	perfetto_str(p, &p->out, 2, th->name); /* name */
-	pb_u64(&p->out, 3, th->pid);	       /* tgid */
-	pb_end(&p->out, at);
-	pb_end(&p->out, tree);
-	perfetto_packet_end(p, packet);
-}
-
 static int on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct perfetto *p = arg;
@@ -191,6 +149,8 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 	rc = perfetto_sched_event(p, ev, inside);
 	if (!rc && ev->kind == EV_KLOCKED && inside && !p->ended)
 		perfetto_klocked(p, ev);
+	if (ev->kind == EV_LOST)
+		perfetto_loss(p, ev);
 	if (ev->kind == EV_MARK && ev->mark.what == MARK_END)
 		p->ended = true;
 	if (!rc && ++p->events % ASK_EVERY == 0)
@@ -209,6 +169,8 @@ static int on_interval(void *arg, const struct interval *iv)
 	perfetto_sched_interval(p, iv);
 	if (iv->kind == INTERVAL_WAITING)
 		perfetto_wait(p, iv);
+	else if (iv->kind == INTERVAL_LOST)
+		perfetto_lost_time(p, iv);
 	return 0;
 }
 
@@ -232,10 +194,9 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 	pb_some(&p->out, 4, stack);	       /* callstack_iid */
 	pb_u64(&p->out, 5, r->kstack ? 1 : 2); /* cpu_mode: MODE_KERNEL, MODE_USER */
 	if (hz && knows_cpu && cpu < PERFETTO_CPUS) {
-		while (p->cpus.n <= cpu)
-			vec_add(&p->cpus);
-		pb_u64(&p->out, 6,
-		       ++p->cpus.v[cpu].samples * 1000000000u / hz); /* timebase_count */
+		uint64_t n = ++perfetto_cpu(p, cpu)->samples;
+
+		pb_u64(&p->out, 6, n * 1000000000u / hz); /* timebase_count */
 	}
 	pb_end(&p->out, at);
 	perfetto_packet_end(p, packet);
@@ -252,29 +213,31 @@ static int on_seen(void *arg, const struct seen *seen)
 
 static uint64_t suspended_ns(const struct reader *r)
 {
-	const char *text = reader_meta(r, "asleep_ns", 0);
+	const char *text = reader_meta(r, META_ASLEEP_NS, 0);
 
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static void done(struct perfetto *p)
+static void perfetto_done(struct perfetto *p)
 {
 	buf_done(&p->out);
 	buf_done(&p->scratch);
 	map_done(&p->processes);
+	vec_done(&p->losses_end);
 	holders_done(&p->holders);
 	perfetto_intern_done(p);
 	perfetto_slices_done(p);
 	free(p->threads);
 }
 
-static int run(const struct export_job *job)
+static int perfetto_run(const struct export_job *job)
 {
 	struct model *m = job->model;
 	struct perfetto p = {
 		.job = job,
 		.m = m,
 		.from = model_window_start(m),
+		.to = model_window_start(m) + model_window_ns(m),
 		.suspended = suspended_ns(job->reader),
 		.kernel_known = *m->facts.kernel,
 		.scheduling = !(m->facts.unseen & (UNSEEN_SWITCHES | UNSEEN_CPUS)),
@@ -297,11 +260,14 @@ static int run(const struct export_job *job)
 	for (size_t i = 0; i < m->timeline.threads.n; i++)
 		if (export_wants(job, m->timeline.threads.v[i]))
 			perfetto_name(&p, m->timeline.threads.v[i]);
+	perfetto_recording(&p);
 	perfetto_slices_begin(&p);
 	rc = model_walk(m, job->reader, &walk);
 	perfetto_sched_finish(&p);
-	flush(&p);
-	done(&p);
+	perfetto_ends(&p);
+	perfetto_bundles_done(&p);
+	perfetto_flush(&p);
+	perfetto_done(&p);
 	return rc;
 }
 
@@ -312,5 +278,5 @@ const struct exporter export_perfetto = {
 	.binary = true,
 	.kinds = EXPORT_ALL,
 	.needs = UNSEEN_TIMES,
-	.run = run,
+	.run = perfetto_run,
 };

@@ -27,6 +27,7 @@ enum {
 	MAPPING_PATHS = 17,
 	SOURCE_PATHS = 18,
 	MAPPINGS = 19,
+	KERNEL_SYMBOLS = 26,
 	DEBUG_ANNOTATION_STRING_VALUES = 29,
 };
 
@@ -39,6 +40,8 @@ static unsigned field_of(enum perfetto_text what)
 		return DEBUG_ANNOTATION_NAMES;
 	case TEXT_FUNCTION:
 		return FUNCTION_NAMES;
+	case TEXT_KERNEL:
+		return KERNEL_SYMBOLS;
 	case TEXT_SOURCE:
 		return SOURCE_PATHS;
 	case TEXT_PATH:
@@ -48,6 +51,7 @@ static unsigned field_of(enum perfetto_text what)
 	case TEXT_NAME_FREED:
 	case TEXT_NAME_HELD:
 	case TEXT_NAME_STALL:
+	case TEXT_NAME_LOSS:
 		return EVENT_NAMES;
 	default:
 		return DEBUG_ANNOTATION_STRING_VALUES;
@@ -93,7 +97,7 @@ uint64_t perfetto_text(struct perfetto *p, enum perfetto_text what, uint64_t ind
 	return number;
 }
 
-/* Not text: each module has its own, once. */
+/* Bytes, not text; the caller writes each module's once. */
 static uint64_t put_build_id(struct perfetto *p, const struct module *m)
 {
 	uint64_t number = p->last_number + 1;

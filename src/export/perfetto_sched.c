@@ -5,23 +5,21 @@
  *
  * The switches of a CPU must form a chain: who leaves is who came last. And a thread must be on a
  * CPU exactly as long as the model says that it ran: only so do sums agree. So an event is held
- * until the intervals that it ends have come, and what no event says is added: who ran when the
- * trace begins, and that a thread left where records are missing, the trace ends or the thread went
- * on under another tid. A thread that no interval proves to have run after its switch was there for
- * no time. A switch that was added has no prev_state, unless the thread ended.
+ * until the intervals that it ends have come, and switches without an event are added: to the
+ * threads that run when the trace begins, and from a thread where records are missing, the trace
+ * ends or the thread went on under another tid. A thread that was switched in but has no interval
+ * of running stays for no time. An added switch has no prev_state, unless the thread ended.
  *
- * A thread that does not run when the trace begins comes and goes at that moment, in no time, so
- * that its state is known from there on.
+ * A thread that does not run when the trace begins is switched in and out at that moment, so that
+ * its state is known from there on.
  *
- * With --thread, and for threads that were not looked at, the CPU belongs to nobody (tid 0).
+ * Threads that --thread leaves out, or that were not recorded, are tid 0 on a CPU.
  */
 #include "export/perfetto.h"
 
 #include "base/err.h"
 #include "base/pb.h"
-
-/* Bytes of events a packet. */
-#define BUNDLE (32u << 10)
+#include "report/frames.h"
 
 /* As trace/events/sched.h has it in prev_state. */
 enum {
@@ -35,55 +33,10 @@ enum {
 	RAW_NONE = -1, /* not to be written: runnable */
 };
 
-/* Bits of FtraceEvent.common_flags. */
+/* common_flags; Perfetto takes anything but the first two for a thread. */
 enum { FLAG_HARDIRQ = 0x8, FLAG_SOFTIRQ = 0x10, FLAG_NMI = 0x40 };
 
-#define CLONE_THREAD_FLAG 0x10000u
-
-static struct perfetto_cpu *cpu_at(struct perfetto *p, uint32_t cpu)
-{
-	while (p->cpus.n <= cpu)
-		vec_add(&p->cpus);
-	return &p->cpus.v[cpu];
-}
-
-static void write_bundle(struct perfetto *p, uint32_t cpu)
-{
-	struct perfetto_cpu *c = &p->cpus.v[cpu];
-	size_t packet, at;
-
-	if (!c->events.len)
-		return;
-	packet = perfetto_packet(p, 0, WRITER_SYSTEM);
-	at = pb_begin(&p->out, 1); /* ftrace_events */
-	pb_u64(&p->out, 1, cpu);   /* cpu */
-	buf_put(&p->out, c->events.p, c->events.len);
-	pb_end(&p->out, at);
-	perfetto_packet_end(p, packet);
-	buf_clear(&c->events);
-}
-
-/* timestamp and pid: whoever reads it looks for them in this order. */
-static size_t begin_event(const struct perfetto *p, struct perfetto_cpu *c, uint64_t ts,
-			  uint32_t tid)
-{
-	size_t at = pb_begin(&c->events, 2); /* event */
-
-	pb_u64(&c->events, 1, ts + p->suspended);
-	pb_u64(&c->events, 2, tid);
-	return at;
-}
-
-static void end_event(struct perfetto *p, uint32_t cpu, size_t at)
-{
-	struct perfetto_cpu *c = &p->cpus.v[cpu];
-
-	pb_end(&c->events, at);
-	if (c->events.len >= BUNDLE)
-		write_bundle(p, cpu);
-}
-
-/* Without its bits above RAW_LOW where nobody knows which kernel's they are. */
+/* Drops bits above RAW_LOW if the kernel, and so their meaning, is not known. */
 static int raw_state(const struct perfetto *p, uint32_t state)
 {
 	if (state & STATE_PREEMPTED)
@@ -99,7 +52,7 @@ static int raw_state(const struct perfetto *p, uint32_t state)
 	return state & (STATE_RTLOCK | STATE_FROZEN) ? RAW_UNINTERRUPTIBLE : 0;
 }
 
-/* Threads of known processes have their names from elsewhere. */
+/* Only threads without a known process: the others have been named. */
 static void put_comm(struct perfetto *p, struct buf *b, unsigned field, uint32_t tid)
 {
 	const struct thread *th = tid ? perfetto_thread(p, tid) : NULL;
@@ -108,17 +61,12 @@ static void put_comm(struct perfetto *p, struct buf *b, unsigned field, uint32_t
 		perfetto_str(p, b, field, th->name);
 }
 
-/* From who is on the CPU to `next`. */
-static void put_switch(struct perfetto *p, uint32_t cpu, uint64_t ts, int state, uint32_t next)
+static void put_chained(struct perfetto *p, uint32_t cpu, uint64_t ts, int state, uint32_t next)
 {
-	struct perfetto_cpu *c = &p->cpus.v[cpu];
-	size_t at, sw;
+	struct perfetto_cpu *c = perfetto_cpu(p, cpu);
+	size_t at = perfetto_event(p, cpu, ts, c->on), sw = pb_begin(&c->events, 4);
 
-	if (ts < c->last)
-		ts = c->last;
-	at = begin_event(p, c, ts, c->on);
-	sw = pb_begin(&c->events, 4); /* sched_switch */
-	pb_u64(&c->events, 2, c->on); /* prev_pid */
+	pb_u64(&c->events, 2, c->on); /* sched_switch: prev_pid */
 	if (state != RAW_NONE)
 		pb_u64(&c->events, 4, (uint64_t)state); /* prev_state */
 	put_comm(p, &c->events, 5, next);		/* next_comm */
@@ -128,55 +76,103 @@ static void put_switch(struct perfetto *p, uint32_t cpu, uint64_t ts, int state,
 	c->since = c->last = ts;
 	if (ts == p->from)
 		c->first = next;
-	end_event(p, cpu, at);
+	perfetto_event_end(p, cpu, at);
 }
 
+/* Every CPU begins with tid 0: Perfetto looks up the thread that an interrupt's waking met. */
+static void begin_chain(struct perfetto *p, uint32_t cpu)
+{
+	if (perfetto_cpu(p, cpu)->begun)
+		return;
+	p->cpus.v[cpu].begun = true;
+	put_chained(p, cpu, p->from, RAW_NONE, 0);
+	perfetto_bundle(p, cpu);
+}
+
+/* Switches from the thread on the CPU to `next`. */
+static void put_switch(struct perfetto *p, uint32_t cpu, uint64_t ts, int state, uint32_t next)
+{
+	begin_chain(p, cpu);
+	put_chained(p, cpu, ts < p->cpus.v[cpu].last ? p->cpus.v[cpu].last : ts, state, next);
+}
+
+/* waker 0: not known. */
 static void put_waking(struct perfetto *p, uint32_t cpu, uint64_t ts, uint32_t wakee,
-		       uint32_t waker, uint8_t ctx)
+		       uint32_t waker)
 {
-	static const uint8_t flags[] = {[WAKE_SOFTIRQ] = FLAG_SOFTIRQ,
-					[WAKE_HARDIRQ] = FLAG_HARDIRQ,
-					[WAKE_NMI] = FLAG_NMI,
-					[WAKE_UNKNOWN] = 0};
-	struct perfetto_cpu *c = cpu_at(p, cpu);
-	size_t at = begin_event(p, c, ts, waker),
-	       wake = pb_begin(&c->events, 20); /* sched_waking */
+	size_t at = perfetto_event(p, cpu, ts, waker), wake;
+	struct buf *b = &p->cpus.v[cpu].events;
 
-	put_comm(p, &c->events, 1, wakee); /* comm */
-	pb_u64(&c->events, 2, wakee);	   /* pid */
-	pb_end(&c->events, wake);
-	if (ctx < ARRAY_LEN(flags))
-		pb_some(&c->events, 5, flags[ctx]); /* common_flags */
-	end_event(p, cpu, at);
+	wake = pb_begin(b, 20);	  /* sched_waking */
+	put_comm(p, b, 1, wakee); /* comm */
+	pb_u64(b, 2, wakee);	  /* pid */
+	pb_end(b, wake);
+	perfetto_event_end(p, cpu, at);
 }
 
-/* That a wait is for a disk or the like. */
-static void put_io_wait(struct perfetto *p, uint32_t cpu, uint64_t ts, uint32_t tid)
+static void put_interrupt_waking(struct perfetto *p, const struct event *ev, uint32_t flags)
 {
-	struct perfetto_cpu *c = cpu_at(p, cpu);
-	size_t at = begin_event(p, c, ts, tid),
-	       why = pb_begin(&c->events, 18); /* sched_blocked_reason */
+	const struct thread *th = perfetto_thread(p, ev->waking.wakee);
+	const struct perfetto_thread *t = th ? &p->threads[th->index] : NULL;
+	struct perfetto_waking w = {.ts = ev->ts, .wakee = ev->waking.wakee, .flags = flags};
 
-	pb_u64(&c->events, 1, tid); /* pid */
-	pb_u64(&c->events, 3, 1);   /* io_wait */
+	begin_chain(p, ev->cpu);
+	w.target = t && t->slept ? t->slept_cpu : ev->cpu;
+	perfetto_waking(p, ev->cpu, &w);
+}
+
+/* The innermost function that tells what a thread waits for. */
+static uint64_t blocked_in(struct perfetto *p, uint32_t kstack)
+{
+	const struct named_frame *frames;
+	size_t n = kstack ? names_probed_stack(&p->m->names, kstack, 0, &frames) : 0, i = 0;
+	const struct function *f;
+
+	if (!n)
+		return perfetto_text(p, TEXT_KERNEL, 0, "[unknown]");
+	while (i + 1 < n && frames_plain(names_function(&p->m->names, frames[i].function)->name))
+		i++;
+	f = names_function(&p->m->names, frames[i].function);
+	return perfetto_text(p, TEXT_KERNEL, (uint64_t)frames[i].function + 1, f->name);
+}
+
+/* As the kernel does: for sleeps that no signal ends, and for waits for a disk or the like. */
+static void put_blocked(struct perfetto *p, uint32_t cpu, uint64_t ts, uint32_t tid, uint32_t state,
+			uint32_t kstack)
+{
+	bool io = state & STATE_IOWAIT;
+	struct perfetto_cpu *c;
+	size_t at, why;
+
+	if (!io && (!(state & STATE_UNINTERRUPTIBLE) || (state & STATE_NOLOAD) || !kstack))
+		return;
+	c = perfetto_cpu(p, cpu);
+	at = perfetto_event(p, cpu, ts, tid);
+	why = pb_begin(&c->events, 18);		      /* sched_blocked_reason */
+	pb_u64(&c->events, 1, tid);		      /* pid */
+	pb_u64(&c->events, 2, blocked_in(p, kstack)); /* caller */
+	pb_u64(&c->events, 3, io);		      /* io_wait */
 	pb_end(&c->events, why);
-	end_event(p, cpu, at);
+	perfetto_event_end(p, cpu, at);
+}
+
+bool perfetto_shows(const struct perfetto *p, uint32_t tid)
+{
+	const struct thread *th;
+
+	if (!tid || !p->job->thread)
+		return tid;
+	th = perfetto_thread(p, tid);
+	return th && export_wants(p->job, th);
 }
 
 /* Its tid if it is shown, else 0. */
 static uint32_t shown(const struct perfetto *p, uint32_t tid, bool out)
 {
-	const struct thread *th;
-
-	if (!tid || out)
-		return 0;
-	if (!p->job->thread)
-		return tid;
-	th = perfetto_thread(p, tid);
-	return th && export_wants(p->job, th) ? tid : 0;
+	return !out && perfetto_shows(p, tid) ? tid : 0;
 }
 
-/* Nothing proves that who is on the CPU ran: it was there for no time. */
+/* No interval proves that the thread on the CPU ran: it leaves at once. */
 static void drop_unproven(struct perfetto *p, uint32_t cpu)
 {
 	struct perfetto_cpu *c = &p->cpus.v[cpu];
@@ -185,18 +181,17 @@ static void drop_unproven(struct perfetto *p, uint32_t cpu)
 		put_switch(p, cpu, c->since, RAW_NONE, 0);
 }
 
-/* proven: an interval says that who leaves was there. */
+/* proven: an interval shows that the thread that leaves was there. */
 static void put_pending(struct perfetto *p, bool proven)
 {
 	const struct perfetto_switch *w = &p->pending;
 	uint32_t state = w->sw.state, prev, next;
 	struct perfetto_cpu *c;
-	int raw;
 
 	if (!w->there)
 		return;
 	p->pending.there = false;
-	c = cpu_at(p, w->cpu);
+	c = perfetto_cpu(p, w->cpu);
 	prev = shown(p, w->sw.prev, state & STATE_PREV_OUT);
 	next = shown(p, w->sw.next, state & STATE_NEXT_OUT);
 	if (c->on != prev || (!proven && c->since < w->ts)) {
@@ -206,13 +201,10 @@ static void put_pending(struct perfetto *p, bool proven)
 	}
 	if (!prev && !next)
 		return;
-	raw = prev ? raw_state(p, state) : 0;
-	put_switch(p, w->cpu, w->ts, raw, next);
-	if (prev && raw && raw < RAW_PREEMPTED && (state & STATE_IOWAIT))
-		put_io_wait(p, w->cpu, w->ts, prev);
+	put_switch(p, w->cpu, w->ts, prev ? raw_state(p, state) : 0, next);
 }
 
-/* It went to sleep with the switch that is written now: what waking is to be seen for that? */
+/* Notes that the thread goes to sleep with the pending switch, for never_slept(). */
 static void note_sleep(struct perfetto *p, const struct thread *th)
 {
 	struct perfetto_thread *t = &p->threads[th->index];
@@ -227,10 +219,11 @@ static void note_sleep(struct perfetto *p, const struct thread *th)
 static void ran(struct perfetto *p, const struct interval *iv)
 {
 	const struct perfetto_switch *w = &p->pending;
-	struct perfetto_cpu *c = cpu_at(p, iv->cpu);
+	struct perfetto_cpu *c = perfetto_cpu(p, iv->cpu);
 	uint32_t tid = iv->thread->tid;
 	bool ended = iv->thread->exit_ts == iv->end;
 
+	p->threads[iv->thread->index].last_cpu = iv->cpu;
 	if (c->on != tid || c->since < iv->start) {
 		drop_unproven(p, iv->cpu);
 		put_switch(p, iv->cpu, iv->start, RAW_NONE, tid);
@@ -244,8 +237,9 @@ static void ran(struct perfetto *p, const struct interval *iv)
 }
 
 /*
- * A waking came before the switch with which the thread would have gone to sleep: it could run at
- * once. Whoever reads the trace takes the switch at its word and needs a waking behind it.
+ * A waking came before the switch with which the thread would have gone to sleep, so it could run
+ * at once. Perfetto believes the switch and needs a waking after it, at the same moment and on the
+ * same CPU, since only events of one CPU keep their order. A waking by an interrupt names no waker.
  */
 static void never_slept(struct perfetto *p, const struct interval *iv)
 {
@@ -254,11 +248,12 @@ static void never_slept(struct perfetto *p, const struct interval *iv)
 	if (t->slept != iv->start || !t->slept)
 		return;
 	t->slept = 0;
-	put_waking(p, t->slept_cpu, iv->start, iv->thread->tid, t->waker, t->ctx);
+	put_waking(p, t->slept_cpu, iv->start, iv->thread->tid, t->waker);
 }
 
 void perfetto_sched_interval(struct perfetto *p, const struct interval *iv)
 {
+	const struct perfetto_thread *t = &p->threads[iv->thread->index];
 	bool waits = iv->kind == INTERVAL_WAITING;
 
 	if (!p->scheduling)
@@ -269,42 +264,33 @@ void perfetto_sched_interval(struct perfetto *p, const struct interval *iv)
 		never_slept(p, iv);
 	if (iv->start == p->from && (waits || iv->kind == INTERVAL_RUNNABLE))
 		vec_push(&p->asleep,
-			 (struct perfetto_asleep){iv->thread->tid, waits ? iv->state : 0});
+			 (struct perfetto_asleep){iv->thread->tid, waits ? iv->state : 0,
+						  waits ? iv->kstack : 0});
+	else if (waits && t->slept == iv->start)
+		put_blocked(p, t->slept_cpu, iv->start, iv->thread->tid, iv->state, iv->kstack);
 }
 
 static void waking(struct perfetto *p, const struct event *ev)
 {
+	static const uint8_t flags[] = {[WAKE_SOFTIRQ] = FLAG_SOFTIRQ,
+					[WAKE_HARDIRQ] = FLAG_HARDIRQ,
+					[WAKE_NMI] = FLAG_NMI | FLAG_HARDIRQ,
+					[WAKE_UNKNOWN] = 0};
 	const struct ev_waking *w = &ev->waking;
-	const struct thread *th = perfetto_thread(p, w->wakee), *by = perfetto_thread(p, w->waker);
+	unsigned ctx = w->ctx & WAKE_CTX;
+	uint32_t waker = ctx == WAKE_TASK ? w->waker : 0;
+	const struct thread *th = perfetto_thread(p, w->wakee), *by = perfetto_thread(p, waker);
 
-	if (!shown(p, w->wakee, false))
+	if (!perfetto_shows(p, w->wakee))
 		return;
-	if (th) {
-		p->threads[th->index].waker = w->waker;
-		p->threads[th->index].ctx = w->ctx & WAKE_CTX;
-	}
+	if (th)
+		p->threads[th->index].waker = waker;
 	if (by)
 		perfetto_name(p, by);
-	put_waking(p, ev->cpu, ev->ts, w->wakee, w->waker, w->ctx & WAKE_CTX);
-}
-
-/* A new thread can run from the moment on at which it is made. */
-static void forked(struct perfetto *p, const struct event *ev)
-{
-	const struct ev_fork *e = &ev->fork;
-	struct perfetto_cpu *c;
-	size_t at, task;
-
-	if (!shown(p, e->tid, false) || !e->parent)
-		return;
-	c = cpu_at(p, ev->cpu);
-	at = begin_event(p, c, ev->ts, e->parent);
-	task = pb_begin(&c->events, 235); /* task_newtask */
-	pb_u64(&c->events, 1, e->tid);	  /* pid */
-	perfetto_str(p, &c->events, 2, e->name ? e->name : "");
-	pb_u64(&c->events, 3, e->tid == e->pid ? 0 : CLONE_THREAD_FLAG); /* clone_flags */
-	pb_end(&c->events, task);
-	end_event(p, ev->cpu, at);
+	if (ctx < ARRAY_LEN(flags) && flags[ctx])
+		put_interrupt_waking(p, ev, flags[ctx]);
+	else
+		put_waking(p, ev->cpu, ev->ts, w->wakee, waker);
 }
 
 int perfetto_sched_event(struct perfetto *p, const struct event *ev, bool inside)
@@ -321,11 +307,11 @@ int perfetto_sched_event(struct perfetto *p, const struct event *ev, bool inside
 	else if (ev->kind == EV_WAKING)
 		waking(p, ev);
 	else
-		forked(p, ev);
+		perfetto_fork(p, ev);
 	return 0;
 }
 
-/* They come and go on a CPU that nobody needs at that moment, or in front of who does. */
+/* Such threads use a CPU on which no thread runs then, or go before the one that does. */
 static void put_asleep(struct perfetto *p)
 {
 	uint32_t cpu = 0, before;
@@ -333,19 +319,21 @@ static void put_asleep(struct perfetto *p)
 
 	if (!p->asleep.n)
 		return;
-	c = cpu_at(p, 0);
+	c = perfetto_cpu(p, 0);
 	for (uint32_t i = 0; i < p->cpus.n && c->first; i++)
 		if (!p->cpus.v[i].first)
 			c = &p->cpus.v[cpu = i];
 	before = c->on = c->first;
 	c->last = p->from;
 	for (size_t i = 0; i < p->asleep.n; i++) {
-		const struct perfetto_asleep *a = i ? &p->asleep.v[i - 1] : NULL;
+		const struct perfetto_asleep *a = &p->asleep.v[i];
+		bool more = i + 1 < p->asleep.n;
 
-		put_switch(p, cpu, p->from, a ? raw_state(p, a->state) : RAW_NONE,
-			   p->asleep.v[i].tid);
+		if (!i)
+			put_switch(p, cpu, p->from, RAW_NONE, a->tid);
+		put_switch(p, cpu, p->from, raw_state(p, a->state), more ? a[1].tid : before);
+		put_blocked(p, cpu, p->from, a->tid, a->state, a->kstack);
 	}
-	put_switch(p, cpu, p->from, raw_state(p, p->asleep.v[p->asleep.n - 1].state), before);
 }
 
 void perfetto_sched_finish(struct perfetto *p)
@@ -354,10 +342,5 @@ void perfetto_sched_finish(struct perfetto *p)
 	for (uint32_t i = 0; i < p->cpus.n; i++)
 		drop_unproven(p, i);
 	put_asleep(p);
-	for (uint32_t i = 0; i < p->cpus.n; i++) {
-		write_bundle(p, i);
-		buf_done(&p->cpus.v[i].events);
-	}
-	vec_done(&p->cpus);
 	vec_done(&p->asleep);
 }

@@ -19,15 +19,16 @@
 enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
 
 static const char *const categories[] = {
-	[CATEGORY_WAIT] = "wait",
-	[CATEGORY_LOCK] = "lock",
-	[CATEGORY_STALL] = "stall",
+	[CATEGORY_WAIT] = "wait", [CATEGORY_LOCK] = "lock",	      [CATEGORY_STALL] = "stall",
+	[CATEGORY_LOST] = "lost", [CATEGORY_RECORDING] = "recording",
 };
 
 static const char *const annotations[ANNOTATIONS] = {
 	[A_REASON] = "reason",	 [A_LOCK] = "lock",	    [A_KIND] = "kind",
 	[A_HOLDER] = "holder",	 [A_WAKER] = "waker",	    [A_WHAT] = "what",
 	[A_THREADS] = "threads", [A_CPUS] = "cpus_running", [A_TIMES] = "times",
+	[A_CPU] = "cpu",	 [A_CAUSE] = "cause",	    [A_EVENT] = "event",
+	[A_COUNT] = "count",
 };
 
 void perfetto_category(struct perfetto *p, struct perfetto_slice *s, enum perfetto_category c)
@@ -81,8 +82,18 @@ void perfetto_slice(struct perfetto *p, const struct perfetto_slice *s)
 	put_track_event(p, s, s->end, SLICE_END);
 }
 
-/* Its number, made known if it is not yet. */
-static uint64_t thread_track(struct perfetto *p, const struct thread *th)
+void perfetto_named_track(struct perfetto *p, uint64_t track, const char *name)
+{
+	size_t packet = perfetto_packet(p, 0, WRITER_SYSTEM);
+	size_t at = pb_begin(&p->out, 60); /* track_descriptor */
+
+	pb_u64(&p->out, 1, track); /* uuid */
+	pb_str(&p->out, 2, name);  /* name */
+	pb_end(&p->out, at);
+	perfetto_packet_end(p, packet);
+}
+
+uint64_t perfetto_thread_track(struct perfetto *p, const struct thread *th)
 {
 	uint64_t track = th->index + 1;
 	size_t packet, at, thread;
@@ -161,7 +172,7 @@ static void put_instant(struct perfetto *p, uint64_t flow, enum perfetto_text wh
 	struct perfetto_slice s = {.flow = flow, .name = instant_text(p, what, lock)};
 
 	perfetto_category(p, &s, CATEGORY_LOCK);
-	s.track = thread_track(p, th);
+	s.track = perfetto_thread_track(p, th);
 	put_track_event(p, &s, ts, INSTANT);
 }
 
@@ -212,7 +223,7 @@ void perfetto_wait(struct perfetto *p, const struct interval *iv)
 
 	if (!all && (!EXPORT_HAS(p->job->kinds, EXPORT_LOCK) || !export_is_lock(reason)))
 		return;
-	s.track = thread_track(p, iv->thread);
+	s.track = perfetto_thread_track(p, iv->thread);
 	s.stack = perfetto_stack(p, iv->kstack, iv->ustack, true);
 	s.name = perfetto_text(p, TEXT_NAME_REASON, reason, reason_label(reason));
 	perfetto_category(p, &s, CATEGORY_WAIT);
@@ -261,7 +272,7 @@ void perfetto_klocked(struct perfetto *p, const struct event *ev)
 	    (interrupt && p->job->thread))
 		return;
 	holder = e->owner && e->owner != e->tid ? perfetto_thread(p, e->owner) : NULL;
-	s.track = thread_track(p, th);
+	s.track = perfetto_thread_track(p, th);
 	s.stack = perfetto_stack(p, e->kstack, 0, true);
 	s.name = perfetto_text(p, TEXT_NAME_REASON, REASON_KERNEL_LOCK,
 			       reason_label(REASON_KERNEL_LOCK));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stalls and blackouts as slices on tracks of their own; stalls on several where they overlap,
- * since what is on one track is taken to nest.
+ * Stalls and blackouts as slices on tracks of their own; overlapping stalls on several, since
+ * Perfetto nests the slices of one track.
  */
 #include "export/perfetto.h"
 
-#include "base/pb.h"
-#include "view/lead.h"
+#include "report/lead.h"
 
 static int by_start(const void *pa, const void *pb)
 {
@@ -40,24 +39,13 @@ static void put_stall(struct perfetto *p, const struct stall *st, size_t number,
 	buf_done(&b);
 }
 
-static void put_track(struct perfetto *p, uint64_t track, const char *name)
-{
-	size_t packet = perfetto_packet(p, 0, WRITER_SYSTEM);
-	size_t at = pb_begin(&p->out, 60); /* track_descriptor */
-
-	pb_u64(&p->out, 1, track); /* uuid */
-	pb_str(&p->out, 2, name);  /* name */
-	pb_end(&p->out, at);
-	perfetto_packet_end(p, packet);
-}
-
 /* Times at which nothing came from any CPU; they do not overlap. */
 static void put_blackouts(struct perfetto *p, uint64_t track)
 {
 	const struct stalls *all = &p->job->summary->stalls;
 
 	if (all->blackouts.n)
-		put_track(p, track, "blackouts");
+		perfetto_named_track(p, track, "blackouts");
 	for (size_t i = 0; i < all->blackouts.n; i++) {
 		const struct blackout *o = &all->blackouts.v[i];
 		struct perfetto_slice s = {
@@ -70,17 +58,17 @@ static void put_blackouts(struct perfetto *p, uint64_t track)
 	}
 }
 
-/* A track on which nothing is going on any more, or a new one. */
+/* A track whose last stall has ended, or a new one. */
 static uint64_t stall_track(struct perfetto *p, uint64_t *ends, size_t *n, const struct stall *st)
 {
-	uint64_t first = p->m->timeline.threads.n + 2;
+	uint64_t first = perfetto_track(p, TRACKS_FIXED);
 	size_t i = 0;
 
 	while (i < *n && ends[i] > st->start)
 		i++;
 	ends[i] = st->start + st->ns;
 	if (i == *n)
-		put_track(p, first + (*n)++, "stalls");
+		perfetto_named_track(p, first + (*n)++, "stalls");
 	return first + i;
 }
 
@@ -96,7 +84,7 @@ void perfetto_stalls(struct perfetto *p)
 	qsort(list, all->list.n, sizeof(*list), by_start);
 	for (size_t i = 0; i < all->list.n; i++)
 		put_stall(p, list[i], i, stall_track(p, ends, &tracks, list[i]));
-	put_blackouts(p, p->m->timeline.threads.n + 1);
+	put_blackouts(p, perfetto_track(p, TRACK_BLACKOUTS));
 	free(list);
 	free(ends);
 }

@@ -4,6 +4,9 @@
  * waited, why and for which lock, as labels. Samples go out as they are made, then the tables that
  * they refer to: the order of fields does not matter to who reads them.
  *
+ * The mark of a guessed caller is a location like others, in its place in the stack. pprof can drop
+ * frames from what it shows, so the sample has a label as well.
+ *
  * Number 1 of locations and functions is for time without a stack; others begin at 2.
  */
 #include <inttypes.h>
@@ -61,7 +64,7 @@ struct pprof {
 	struct gzip gz;
 };
 
-static int flush(struct pprof *p, size_t least)
+static int pprof_flush(struct pprof *p, size_t least)
 {
 	int rc = p->b.len < least ? 0 : gzip_put(&p->gz, p->b.p, p->b.len);
 
@@ -79,7 +82,7 @@ static void put_type(struct pprof *p, unsigned field, enum profile_value v)
 	pb_end(&p->b, at);
 }
 
-/* What a sample is about if nobody says otherwise: the first of these that it has. */
+/* The default sample type: the first of these that the profile has. */
 static const enum profile_value preferred[] = {PROFILE_CPU, PROFILE_SAMPLES, PROFILE_OFF_CPU,
 					       PROFILE_DELAY};
 
@@ -149,7 +152,7 @@ static void put_number(struct pprof *p, const char *key, uint64_t number)
 	pb_end(&p->b, at);
 }
 
-static void put_labels(struct pprof *p, const struct profile_row *r)
+static void put_labels(struct pprof *p, const struct profile_row *r, bool guessed)
 {
 	put_label(p, "thread", r->thread->name);
 	put_number(p, "tid", r->thread->tid);
@@ -161,33 +164,40 @@ static void put_labels(struct pprof *p, const struct profile_row *r)
 		put_label(p, "lock", r->lock->name);
 	if (r->holder)
 		put_label(p, "holder", r->holder->name);
+	if (guessed)
+		put_label(p, "caller", "guessed");
 }
 
-static void put_stack(struct pprof *p, const struct profile_row *r)
+/* Says whether a caller in it was guessed. */
+static bool put_stack(struct pprof *p, const struct profile_row *r)
 {
 	const uint32_t *known;
 	size_t n = names_addresses(p->names, r->kstack, r->ustack, r->probed, &known);
 	size_t at = pb_begin(&p->b, SAMPLE_LOCATION);
+	bool guessed = false;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		buf_put_varint(&p->b, NO_STACK + numbers_of(&p->locations, known[i]));
+		guessed |= p->names->known.v[known[i]].guess;
+	}
 	if (!n)
 		buf_put_varint(&p->b, NO_STACK);
 	p->no_stack |= !n;
 	pb_end(&p->b, at);
+	return guessed;
 }
 
 static void put_sample(struct pprof *p, const struct profile_row *r)
 {
 	size_t at = pb_begin(&p->b, P_SAMPLE), values;
+	bool guessed = put_stack(p, r);
 
-	put_stack(p, r);
 	values = pb_begin(&p->b, SAMPLE_VALUE);
 	for (unsigned v = 0; v < PROFILE_VALUES; v++)
 		if (profile_has(&p->profile, v))
 			buf_put_varint(&p->b, r->value[v]);
 	pb_end(&p->b, values);
-	put_labels(p, r);
+	put_labels(p, r, guessed);
 	pb_end(&p->b, at);
 }
 
@@ -203,21 +213,21 @@ static int put_samples(struct pprof *p)
 			put_sample(p, &row);
 		if (job->progress && i % 4096 == 0)
 			job->progress(job->progress_arg, (double)i / (double)n);
-		rc = flush(p, 64 << 10);
+		rc = pprof_flush(p, 64 << 10);
 	}
 	return rc;
 }
 
 /*
- * Where thaw has found some names, a reader that looks for others in files of the same path would
- * only find worse ones; where it has found none, it may try.
+ * Where thaw has found names, a reader that searches files of the same path would only find worse
+ * ones; where thaw has found none, the reader may try.
  */
 static int put_mappings(struct pprof *p)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < p->mappings.list.n && !rc; i++) {
-		const struct mapping *m = &p->mappings.list.v[i];
+		const struct profile_mapping *m = &p->mappings.list.v[i];
 		size_t at = pb_begin(&p->b, P_MAPPING);
 
 		pb_u64(&p->b, MAPPING_ID, i + 1);
@@ -235,7 +245,7 @@ static int put_mappings(struct pprof *p)
 		pb_some(&p->b, MAPPING_LINES, m->named);
 		pb_some(&p->b, MAPPING_INLINED, m->inlined);
 		pb_end(&p->b, at);
-		rc = flush(p, 64 << 10);
+		rc = pprof_flush(p, 64 << 10);
 	}
 	return rc;
 }
@@ -267,7 +277,7 @@ static void put_function(struct pprof *p, uint64_t id, const char *name, const c
 {
 	size_t at = pb_begin(&p->b, P_FUNCTION);
 
-	/* Without a system name: with one, readers would take the name apart once more. */
+	/* No system name: with one, readers would demangle the name again. */
 	pb_u64(&p->b, FUNCTION_ID, id);
 	pb_u64(&p->b, FUNCTION_NAME, strings_of(&p->strings, name));
 	pb_some(&p->b, FUNCTION_FILE, strings_of(&p->strings, file));
@@ -296,19 +306,19 @@ static int put_tables(struct pprof *p)
 		put_no_stack(p);
 	for (size_t i = 0; i < p->locations.order.n && !rc; i++) {
 		put_location(p, NO_STACK + i + 1, &p->names->known.v[p->locations.order.v[i]]);
-		rc = flush(p, 64 << 10);
+		rc = pprof_flush(p, 64 << 10);
 	}
 	for (size_t i = 0; i < p->functions.order.n && !rc; i++) {
 		const struct function *f = names_function(p->names, p->functions.order.v[i]);
 
 		put_function(p, NO_STACK + i + 1, f->name, f->file);
-		rc = flush(p, 64 << 10);
+		rc = pprof_flush(p, 64 << 10);
 	}
 	for (size_t i = 0; i < p->strings.at.n && !rc; i++) {
 		pb_str(&p->b, P_STRING, strings_at(&p->strings, (uint32_t)i));
-		rc = flush(p, 64 << 10);
+		rc = pprof_flush(p, 64 << 10);
 	}
-	return rc ? rc : flush(p, 0);
+	return rc ? rc : pprof_flush(p, 0);
 }
 
 static int write_all(struct pprof *p)
@@ -321,7 +331,7 @@ static int write_all(struct pprof *p)
 	return rc ? rc : gzip_end(&p->gz);
 }
 
-static int run(const struct export_job *job)
+static int pprof_run(const struct export_job *job)
 {
 	struct pprof p = {.names = &job->model->names};
 	int rc = gzip_begin(&p.gz, job->out);
@@ -349,5 +359,5 @@ const struct exporter export_pprof = {
 	.suffix = ".pb.gz",
 	.binary = true,
 	.kinds = EXPORT_ALL,
-	.run = run,
+	.run = pprof_run,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "export/profile.h"
 
-#include "model/parts.h"
+#include "model/summary/parts.h"
 
 static const struct {
 	const char *type, *unit;
@@ -21,39 +21,6 @@ const char *profile_unit(enum profile_value v)
 	return values[v].unit;
 }
 
-static struct profile_holder *holder_of(struct profile *p, uint32_t lock, uint32_t thread)
-{
-	bool fresh;
-	uint64_t *slot = map_put(&p->by_wait, (uint64_t)lock << 32 | thread, &fresh);
-
-	if (fresh) {
-		*slot = p->holders.n;
-		vec_push(&p->holders, (struct profile_holder){0});
-	}
-	return &p->holders.v[*slot];
-}
-
-static void find_holders(struct profile *p)
-{
-	struct model *m = p->job->model;
-	const struct chain *c = &m->chain;
-
-	for (size_t i = 0; i < c->hold_victims.n; i++) {
-		const struct hold_victim *v = &c->hold_victims.v[i];
-		const struct hold *h = &c->holds.v[v->hold];
-		struct profile_holder *of;
-
-		if (!lock_has_holders(locks_at(&m->locks, h->lock + 1)))
-			continue;
-		of = holder_of(p, locks_index(&m->locks, h->lock + 1), v->victim);
-		of->total += v->blamed;
-		if (h->holder && v->blamed > of->blamed) {
-			of->blamed = v->blamed;
-			of->thread = m->timeline.threads.v[h->holder - 1];
-		}
-	}
-}
-
 void profile_init(struct profile *p, const struct export_job *job)
 {
 	uint64_t hz = job->model->facts.freq_hz;
@@ -63,13 +30,12 @@ void profile_init(struct profile *p, const struct export_job *job)
 		if (EXPORT_HAS(job->kinds, values[v].kind) && (v != PROFILE_CPU || p->period))
 			p->values |= 1u << v;
 	if (profile_has(p, PROFILE_OFF_CPU) || profile_has(p, PROFILE_DELAY))
-		find_holders(p);
+		blamed_waits_init(&p->blamed, job->model);
 }
 
 void profile_done(struct profile *p)
 {
-	vec_done(&p->holders);
-	map_done(&p->by_wait);
+	blamed_waits_done(&p->blamed);
 }
 
 size_t profile_rows(const struct profile *p)
@@ -92,11 +58,9 @@ static void add_lock(const struct profile *p, const struct wait_row *r, struct p
 	const struct summary *s = p->job->summary;
 	uint32_t lock = locks_index(&p->job->model->locks, r->lock);
 	size_t sum = summary_lock(s, lock);
-	const uint64_t *slot = map_get(&p->by_wait, (uint64_t)lock << 32 | r->thread->index);
-	const struct profile_holder *of = slot ? &p->holders.v[*slot] : NULL;
 
 	ret->lock = sum < s->locks.n ? &s->locks.v[sum] : NULL;
-	ret->holder = of && of->blamed > of->total / 2 ? of->thread : NULL;
+	ret->holder = blamed_holder(&p->blamed, p->job->model, lock, r->thread);
 }
 
 static bool wait_row(const struct profile *p, const struct wait_row *r, struct profile_row *ret)

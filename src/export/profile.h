@@ -8,6 +8,7 @@
 #define THAW_EXPORT_PROFILE_H
 
 #include "export/export.h"
+#include "model/summary/blamed.h"
 
 enum profile_value {
 #define PROFILE_VALUE(UPPER, type, unit, kind) PROFILE_##UPPER,
@@ -15,19 +16,11 @@ enum profile_value {
 	PROFILE_VALUES,
 };
 
-/* Who had a lock while somebody waited for it, for the most part. */
-struct profile_holder {
-	const struct thread *thread;
-	uint64_t blamed; /* on this one */
-	uint64_t total;	 /* on all, and on nobody who is known */
-};
-
 struct profile {
 	const struct export_job *job;
 	unsigned values; /* bits by enum profile_value: those that this export has */
 	uint64_t period; /* nanoseconds that a sample stands for; 0: not known */
-	VEC(struct profile_holder) holders;
-	struct map by_wait; /* lock and thread -> place in holders */
+	struct blamed_waits blamed;
 };
 
 struct profile_row {
@@ -37,7 +30,7 @@ struct profile_row {
 	uint64_t value[PROFILE_VALUES];
 	const char *reason;	     /* NULL: it ran */
 	const struct lock_sum *lock; /* NULL: none */
-	/* Of the lock, for more than half of the time that this thread waited for it; or NULL. */
+	/* Held the lock for more than half of the time that this thread waited for it; or NULL. */
 	const struct thread *holder;
 };
 
@@ -52,7 +45,7 @@ static inline bool profile_has(const struct profile *p, enum profile_value v)
 	return p->values >> v & 1;
 }
 
-/* Rows are 0 to profile_rows() - 1; false: this one is not asked for. */
+/* Rows are 0 to profile_rows() - 1; false: the export leaves this one out. */
 size_t profile_rows(const struct profile *p);
 bool profile_row(const struct profile *p, size_t i, struct profile_row *ret);
 

@@ -5,8 +5,8 @@
  * On a CPU, the samples of a thread in the order of time; spool.h goes over them in bounded memory.
  * Waits are a profile of their own ("... waits", and "... lock waits" for those on locks that
  * somebody held), one sample for each distinct stack and reason, the longest first: there are far
- * fewer of these than waits. Their leaf is the reason and the lock. All weights are nanoseconds;
- * only where nobody knows how much time a sample stands for, it counts as one.
+ * fewer of these than waits. Their leaf is the reason and the lock. All weights are nanoseconds,
+ * but a sample weighs one where the time that it stands for is not known.
  */
 #include "export/speedscope.h"
 
@@ -17,10 +17,10 @@
 #include "export/number.h"
 #include "export/spool.h"
 #include "export/strings.h"
-#include "model/parts.h"
+#include "model/summary/parts.h"
 
 /* Text of a stack, as JSON. */
-struct text {
+struct scope_text {
 	size_t at, len; /* len 0: not made yet */
 };
 
@@ -31,7 +31,7 @@ struct scope {
 	uint64_t sample_ns;	    /* that a sample stands for; 0: not known */
 	VEC(uint32_t) order;	    /* rows of waits, by thread, and the longest first */
 	size_t *waits_of;	    /* by thread: the first of them */
-	struct text *texts;	    /* by row of samples */
+	struct scope_text *texts;   /* by row of samples */
 	struct buf text;	    /* of the thread at hand */
 	struct strings frame_texts; /* that are no functions: reasons, "[no stack]" */
 	struct numbers frames;	    /* of 2 * function, or of 2 * text + 1 */
@@ -61,10 +61,10 @@ static void close_list(struct scope *x)
 	x->text.p[x->text.len - 1] = ']';
 }
 
-static const struct text *text_of(struct scope *x, uint32_t row)
+static const struct scope_text *text_of(struct scope *x, uint32_t row)
 {
 	const struct sample_row *r = &x->m->tally.samples.v[row];
-	struct text *t = &x->texts[row];
+	struct scope_text *t = &x->texts[row];
 	const struct named_frame *f;
 	size_t n;
 
@@ -82,7 +82,7 @@ static const struct text *text_of(struct scope *x, uint32_t row)
 static int put_sample(void *arg, const struct spooled *rec)
 {
 	struct scope *x = arg;
-	const struct text *t;
+	const struct scope_text *t;
 
 	if (rec->kind != SPOOLED_SAMPLE)
 		return 0;
@@ -290,7 +290,7 @@ int speedscope_run(const struct export_job *job, size_t room)
 	return rc;
 }
 
-static int run(const struct export_job *job)
+static int speedscope_export_run(const struct export_job *job)
 {
 	return speedscope_run(job, SPOOL_ROOM);
 }
@@ -300,5 +300,5 @@ const struct exporter export_speedscope = {
 	.words = "profiles for speedscope.app, one a thread",
 	.suffix = ".speedscope.json",
 	.kinds = EXPORT_ALL,
-	.run = run,
+	.run = speedscope_export_run,
 };

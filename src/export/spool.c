@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Intervals of a thread come in the order of time, but a wait only after samples that were taken
- * behind it (see model/life.c). So samples wait until the interval that they lie in is known; that
- * also tells how much of a CPU was used between two of them.
+ * Intervals of a thread come in the order of time, but a wait comes only after samples that were
+ * taken after it (see timeline/life.c). So samples are queued until their interval is known, which
+ * also tells how much CPU time was used between two of them.
  */
 #include "export/spool.h"
 
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "export/holders.h"
 
-/* One thread cannot have more samples waiting: then it surely runs. */
+/* A thread with this many queued samples surely runs: they are written at once. */
 enum { WAITING_SAMPLES = 1 << 16 };
 
 struct waiting {
@@ -53,25 +53,25 @@ static struct spool_lane *lane_of(struct spool *s, const struct thread *th)
 	return i && i - 1 >= s->first && i - 1 < s->end ? &s->lanes[i - 1] : NULL;
 }
 
-static void drop(struct spool *s, struct spool_lane *l)
+static void spool_drop(struct spool *s, struct spool_lane *l)
 {
 	s->kept -= l->packed.room;
 	buf_done(&l->packed);
 }
 
-/* The last of them have to come later. */
+/* Leaves the last threads to a later walk. */
 static int make_room(struct spool *s)
 {
 	while (s->kept > s->opts->room && s->end > s->first + 1)
-		drop(s, &s->lanes[--s->end]);
+		spool_drop(s, &s->lanes[--s->end]);
 	if (s->kept <= s->opts->room)
 		return 0;
-	drop(s, &s->lanes[s->first]);
+	spool_drop(s, &s->lanes[s->first]);
 	s->too_large = true;
 	return -ECANCELED;
 }
 
-static int put(struct spool_lane *l, const struct spooled *rec)
+static int spool_put(struct spool_lane *l, const struct spooled *rec)
 {
 	struct spool *s = l->spool;
 	size_t room = l->packed.room;
@@ -94,7 +94,7 @@ static int put(struct spool_lane *l, const struct spooled *rec)
 	return s->kept > s->opts->room ? make_room(s) : 0;
 }
 
-static int unpack(const struct spool_lane *l, spooled_fn fn, void *arg)
+static int spool_unpack(const struct spool_lane *l, spooled_fn fn, void *arg)
 {
 	struct cursor c = cur_init(l->packed.p, l->packed.len);
 	uint64_t last = 0;
@@ -122,10 +122,10 @@ static int put_with_cpu(struct spool_lane *l, struct spooled *rec)
 {
 	rec->cpu = l->cpu;
 	l->cpu = 0;
-	return put(l, rec);
+	return spool_put(l, rec);
 }
 
-/* The samples before `until`; while `running`, time on a CPU goes by between them. */
+/* Writes the samples before `until`; if `running`, CPU time passes between them. */
 static int put_samples(struct spool_lane *l, uint64_t until, bool running)
 {
 	size_t n = 0;
@@ -165,7 +165,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 				      .row = row};
 
 		l->until = ts;
-		return put(l, &rec);
+		return spool_put(l, &rec);
 	}
 	vec_push(&l->samples, (struct waiting){ts, row});
 	if (l->samples.n < WAITING_SAMPLES)
@@ -187,7 +187,7 @@ static void take_waker(struct spooled *rec, const struct waker *w)
 						  : 0;
 }
 
-static bool wanted(const struct spool *s, const struct interval *iv)
+static bool spool_wanted(const struct spool *s, const struct interval *iv)
 {
 	const struct wait_row *r;
 
@@ -219,7 +219,7 @@ static int take_off(struct spool_lane *l, const struct interval *iv)
 	struct spooled rec = {.start = iv->start, .end = iv->end};
 	int rc = 0;
 
-	if (wanted(l->spool, iv)) {
+	if (spool_wanted(l->spool, iv)) {
 		rec.kind = iv->kind == INTERVAL_WAITING	   ? SPOOLED_WAIT
 			   : iv->kind == INTERVAL_RUNNABLE ? SPOOLED_RUNNABLE
 							   : SPOOLED_LOST;
@@ -239,7 +239,7 @@ static int on_interval(void *arg, const struct interval *iv)
 	struct spool_lane *l = lane_of(s, iv->thread);
 	int rc;
 
-	/* Without switches there is one for all of its life, of which nothing is known. */
+	/* Without switches, one interval covers the whole life and tells nothing. */
 	if (!l || s->job->model->timeline.sample_ns)
 		return 0;
 	rc = put_samples(l, iv->start, false);
@@ -274,7 +274,7 @@ static int finish_lane(struct spool_lane *l)
 }
 
 /* Never back. */
-static void show(struct spool *s, double done)
+static void spool_show(struct spool *s, double done)
 {
 	if (done > s->shown)
 		s->shown = done;
@@ -282,16 +282,16 @@ static void show(struct spool *s, double done)
 		s->job->progress(s->job->progress_arg, s->shown);
 }
 
-/* How many walks there will be is not known: each is a part of what remains. */
+/* The number of walks is not known: each gets a share of the rest of the bar. */
 static void on_progress(void *arg, double done)
 {
 	struct spool *s = arg;
 	double part = s->direct ? 0.1 : 0.4;
 
-	show(s, s->shown_before + (1 - s->shown_before) * part * done);
+	spool_show(s, s->shown_before + (1 - s->shown_before) * part * done);
 }
 
-static int walk(struct spool *s)
+static int spool_walk(struct spool *s)
 {
 	bool holders = s->opts->waits && s->opts->holders;
 	uint64_t from = model_window_start(s->job->model);
@@ -327,10 +327,10 @@ int spool_each(struct spool_lane *l, spooled_fn fn, void *arg)
 	int rc;
 
 	if (!s->too_large)
-		return unpack(l, fn, arg);
+		return spool_unpack(l, fn, arg);
 	s->direct = fn;
 	s->direct_arg = arg;
-	rc = walk(s);
+	rc = spool_walk(s);
 	s->direct = NULL;
 	return rc;
 }
@@ -368,7 +368,6 @@ static void spool_free(struct spool *s)
 	free(s);
 }
 
-/* One walk, and all threads that it has kept. */
 static int some(struct spool *s, spool_thread_fn fn, void *arg)
 {
 	int rc;
@@ -376,7 +375,7 @@ static int some(struct spool *s, spool_thread_fn fn, void *arg)
 	s->end = s->n;
 	s->too_large = false;
 	s->kept = 0;
-	rc = s->opts->waits || EXPORT_HAS(s->job->kinds, EXPORT_CPU) ? walk(s) : 0;
+	rc = s->opts->waits || EXPORT_HAS(s->job->kinds, EXPORT_CPU) ? spool_walk(s) : 0;
 	if (rc && !s->too_large)
 		return rc;
 	for (rc = 0; s->first < s->end && !rc; s->first++) {
@@ -385,7 +384,7 @@ static int some(struct spool *s, spool_thread_fn fn, void *arg)
 		s->end = s->too_large ? s->first + 1 : s->end;
 		rc = fn(arg, l->thread, l);
 		lane_done(l);
-		show(s, (double)(s->first + 1) / (double)s->n);
+		spool_show(s, (double)(s->first + 1) / (double)s->n);
 	}
 	return rc;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happened, thread by thread and in the order of time, as often as a format that holds each
- * thread as columns has to go over it.
+ * What happened, thread by thread and in the order of time, as often as needed by a format that
+ * stores each thread as columns.
  *
  * Memory does not grow with the capture. One walk keeps the records of as many threads as fit into
  * `room` bytes, packed; when there is no more room, the last of these threads are dropped and left
- * to a further walk. A thread that does not fit alone is never kept: each time somebody goes over
- * it is a walk of its own. So a capture of n bytes of records takes about n / room walks.
+ * to a further walk. A thread that does not fit alone is never kept: each pass over it is a walk of
+ * its own. So a capture of n bytes of records takes about n / room walks.
  */
 #ifndef THAW_EXPORT_SPOOL_H
 #define THAW_EXPORT_SPOOL_H
@@ -20,7 +20,7 @@ enum spooled_kind {
 	SPOOLED_WAIT,
 	SPOOLED_RUNNABLE,
 	SPOOLED_LOST, /* what it did was not recorded */
-	SPOOLED_REST, /* nothing but CPU time that was used up to this moment */
+	SPOOLED_REST, /* only CPU time, used up to this moment */
 };
 
 /* Who ended a wait. */
@@ -28,7 +28,7 @@ enum spooled_waker {
 	SPOOLED_NOBODY, /* not known */
 	SPOOLED_INTERRUPT,
 	SPOOLED_THREAD,	 /* `waker` is its index */
-	SPOOLED_FOREIGN, /* `waker` is the tid of one that was not looked at */
+	SPOOLED_FOREIGN, /* `waker` is the tid of a thread that was not recorded */
 };
 
 struct spooled {
@@ -55,7 +55,7 @@ typedef int (*spooled_fn)(void *arg, const struct spooled *rec);
 
 int spool_run(const struct export_job *job, const struct spool_opts *opts, spool_thread_fn fn,
 	      void *arg);
-/* From inside of fn, any number of times. */
+/* Call it from fn, any number of times. */
 int spool_each(struct spool_lane *lane, spooled_fn fn, void *arg);
 
 #endif

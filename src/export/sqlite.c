@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The tables of tables.def as a SQLite database. SQLite writes files, and the output may be a pipe:
- * the database is made in a temporary file that has no name any more once it is open, and its bytes
- * are copied to the output when it is whole. Rows come from a walk, so memory does not grow with
- * them; who held a lock is known only when all signs of it have been seen, and is added at the end.
- * Nobody else has the database open: SQLite need lock nothing, and keeps no journal.
+ * so the database is made in a temporary file, unlinked once it is open, and copied to the output
+ * when it is whole. Rows come from a walk, so memory does not grow with them; holders are known
+ * only when all signs of a lock have been seen, and are added at the end. No other process has the
+ * database open, so SQLite needs no locks and no journal.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -18,7 +18,8 @@
 #include "base/err.h"
 #include "export/export.h"
 #include "export/tables.h"
-#include "model/parts.h"
+#include "model/charge/main_holder.h"
+#include "model/summary/parts.h"
 #include "store/reader.h"
 
 enum { SHOW_EVERY = 1 << 10 };
@@ -31,16 +32,16 @@ struct writing {
 	sqlite3_stmt *sign; /* who was seen to hold which lock */
 	struct map stacks;  /* whose frames have been written */
 	uint64_t rows[TABLES], lock_waits;
-	uint64_t steps, all_steps; /* of the machine that makes the indices */
+	uint64_t steps, all_steps; /* of SQLite, for the indices */
 };
 
 /*
- * How much of the time each part takes, as it was measured with a capture of ten million events:
- * rows, holders, indices, and the copy.
+ * Each part's share of the time, measured with a capture of ten million events: rows, holders,
+ * indices, and the copy.
  */
 static const double parts[] = {0, 0.67, 0.70, 0.98, 1};
 
-static void show(const struct writing *w, unsigned part, double done)
+static void sqlite_show(const struct writing *w, unsigned part, double done)
 {
 	if (w->job->progress)
 		w->job->progress(w->job->progress_arg,
@@ -49,36 +50,36 @@ static void show(const struct writing *w, unsigned part, double done)
 
 static void show_rows(void *arg, double done)
 {
-	show(arg, 0, done);
+	sqlite_show(arg, 0, done);
 }
 
-static int failed(const struct writing *w)
+static int sqlite_failed(const struct writing *w)
 {
 	return err_set(-EIO, "SQLite: %s", sqlite3_errmsg(w->db));
 }
 
 static int run_sql(struct writing *w, const char *sql)
 {
-	return sqlite3_exec(w->db, sql, NULL, NULL, NULL) ? failed(w) : 0;
+	return sqlite3_exec(w->db, sql, NULL, NULL, NULL) ? sqlite_failed(w) : 0;
 }
 
-static int prepare(struct writing *w, const char *sql, sqlite3_stmt **ret)
+static int sqlite_prepare(struct writing *w, const char *sql, sqlite3_stmt **ret)
 {
-	return sqlite3_prepare_v2(w->db, sql, -1, ret, NULL) ? failed(w) : 0;
+	return sqlite3_prepare_v2(w->db, sql, -1, ret, NULL) ? sqlite_failed(w) : 0;
 }
 
-static int step(struct writing *w, sqlite3_stmt *st)
+static int sqlite_step(struct writing *w, sqlite3_stmt *st)
 {
-	int rc = sqlite3_step(st) == SQLITE_DONE ? 0 : failed(w);
+	int rc = sqlite3_step(st) == SQLITE_DONE ? 0 : sqlite_failed(w);
 
 	sqlite3_reset(st);
 	return rc;
 }
 
-static int insert(struct writing *w, enum table t)
+static int sqlite_insert(struct writing *w, enum table t)
 {
 	w->rows[t]++;
-	return step(w, w->insert[t]);
+	return sqlite_step(w, w->insert[t]);
 }
 
 static void bind(sqlite3_stmt *st, unsigned column, const struct cell *c)
@@ -106,13 +107,24 @@ static int create_table(struct writing *w, enum table t)
 	for (unsigned i = 0; i < tables_width(t); i++)
 		buf_printf(&b, "%s?", i ? "," : "");
 	buf_printf(&b, ")");
-	rc = rc ? rc : prepare(w, buf_cstr(&b), &w->insert[t]);
+	rc = rc ? rc : sqlite_prepare(w, buf_cstr(&b), &w->insert[t]);
 	buf_done(&b);
 	return rc;
 }
 
-/* A database that is not finished is nobody's. */
-static int begin(struct writing *w)
+/* Their columns as tables.def has them. */
+static int create_sums(struct writing *w)
+{
+	return run_sql(w, "CREATE VIEW interval_sums AS SELECT thread_id, tid, pid, kind,"
+			  " count(*) AS intervals, sum(ns) AS total_ns, min(ns) AS min_ns,"
+			  " max(ns) AS max_ns FROM intervals GROUP BY thread_id, kind;"
+			  "CREATE VIEW wait_sums AS SELECT thread_id, tid, pid, reason,"
+			  " count(*) AS waits, sum(ns) AS total_ns, min(ns) AS min_ns,"
+			  " max(ns) AS max_ns FROM waits GROUP BY thread_id, reason;");
+}
+
+/* No journal, no syncing: if the export fails, the database is thrown away. */
+static int sqlite_begin(struct writing *w)
 {
 	int rc =
 		run_sql(w, "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -121,8 +133,9 @@ static int begin(struct writing *w)
 			   "CREATE TEMP TABLE signs(lock, ts, thread, next, what);");
 
 	for (unsigned t = 0; !rc && t < TABLES; t++)
-		rc = create_table(w, t);
-	rc = rc ? rc : prepare(w, "INSERT INTO signs VALUES (?,?,?,?,?)", &w->sign);
+		rc = t == TABLE_INTERVAL_SUMS || t == TABLE_WAIT_SUMS ? 0 : create_table(w, t);
+	rc = rc ? rc : create_sums(w);
+	rc = rc ? rc : sqlite_prepare(w, "INSERT INTO signs VALUES (?,?,?,?,?)", &w->sign);
 	return rc ? rc : run_sql(w, "BEGIN");
 }
 
@@ -147,7 +160,7 @@ static int add_stack(struct writing *w, int64_t stack)
 			tables_frame(&w->tables, i, c, &cell);
 			bind(st, c, &cell);
 		}
-		rc = insert(w, TABLE_FRAMES);
+		rc = sqlite_insert(w, TABLE_FRAMES);
 	}
 	return rc;
 }
@@ -180,7 +193,7 @@ static int add_rows(struct writing *w, enum table t)
 			if (t == TABLE_STALLS && c == COL(STALLS, stack))
 				stack = cell;
 		}
-		rc = insert(w, t);
+		rc = sqlite_insert(w, t);
 		rc = rc ? rc : add_stacks(w, &stack, true);
 	}
 	return rc;
@@ -191,7 +204,7 @@ static void bind_int(sqlite3_stmt *st, unsigned column, int64_t v)
 	sqlite3_bind_int64(st, (int)column + 1, v);
 }
 
-/* The same in intervals, waits and samples. */
+/* These columns are the same in intervals, waits and samples. */
 static void bind_thread(sqlite3_stmt *st, const struct thread *th)
 {
 	bind_int(st, COL(INTERVALS, thread_id), th->index);
@@ -209,7 +222,7 @@ static void bind_times(struct writing *w, sqlite3_stmt *st, const struct interva
 	bind_int(st, COL(INTERVALS, ns), (int64_t)(iv->end - iv->start));
 }
 
-static void word(sqlite3_stmt *st, unsigned column, const char *s)
+static void sqlite_word(sqlite3_stmt *st, unsigned column, const char *s)
 {
 	if (s)
 		sqlite3_bind_text(st, (int)column + 1, s, -1, SQLITE_STATIC);
@@ -233,13 +246,13 @@ static int add_interval(struct writing *w, const struct interval *iv)
 
 	bind_thread(st, iv->thread);
 	bind_times(w, st, iv);
-	word(st, COL(INTERVALS, kind), interval_kind_name(iv->kind));
-	word(st, COL(INTERVALS, reason), reason_of(w, iv));
+	sqlite_word(st, COL(INTERVALS, kind), interval_kind_name(iv->kind));
+	sqlite_word(st, COL(INTERVALS, reason), reason_of(w, iv));
 	if (iv->kind == INTERVAL_RUNNING)
 		bind_int(st, COL(INTERVALS, cpu), iv->cpu);
 	else
 		sqlite3_bind_null(st, (int)COL(INTERVALS, cpu) + 1);
-	return insert(w, TABLE_INTERVALS);
+	return sqlite_insert(w, TABLE_INTERVALS);
 }
 
 static int add_wait(struct writing *w, const struct interval *iv)
@@ -264,7 +277,7 @@ static int add_wait(struct writing *w, const struct interval *iv)
 		rc = add_stacks(w, &cell, c == COL(WAITS, stack) || c == COL(WAITS, waker_stack));
 	}
 	w->lock_waits += wait.row->lock != 0;
-	return rc ? rc : insert(w, TABLE_WAITS);
+	return rc ? rc : sqlite_insert(w, TABLE_WAITS);
 }
 
 static int on_interval(void *arg, const struct interval *iv)
@@ -304,7 +317,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 		bind_int(st, COL(SAMPLES, cpu), cpu);
 	cell_id(&c, (uint64_t)stack);
 	bind(st, COL(SAMPLES, stack), &c);
-	return rc ? rc : insert(w, TABLE_SAMPLES);
+	return rc ? rc : sqlite_insert(w, TABLE_SAMPLES);
 }
 
 static int on_seen(void *arg, const struct seen *seen)
@@ -318,7 +331,7 @@ static int on_seen(void *arg, const struct seen *seen)
 	bind_int(w->sign, 2, seen->thread);
 	bind_int(w->sign, 3, seen->next);
 	bind_int(w->sign, 4, seen->what);
-	return step(w, w->sign);
+	return sqlite_step(w, w->sign);
 }
 
 static int add_wake(struct writing *w, const struct event *ev)
@@ -335,7 +348,7 @@ static int add_wake(struct writing *w, const struct event *ev)
 		bind(st, c, &cell);
 		rc = add_stacks(w, &cell, c == COL(WAKES, stack));
 	}
-	return rc ? rc : insert(w, TABLE_WAKES);
+	return rc ? rc : sqlite_insert(w, TABLE_WAKES);
 }
 
 static int add_loss(struct writing *w, const struct event *ev)
@@ -348,7 +361,7 @@ static int add_loss(struct writing *w, const struct event *ev)
 		tables_loss(&w->tables, ev, c, &cell);
 		bind(st, c, &cell);
 	}
-	return insert(w, TABLE_LOSSES);
+	return sqlite_insert(w, TABLE_LOSSES);
 }
 
 static int on_event(void *arg, const struct event *ev, bool inside)
@@ -368,87 +381,83 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 
 /* ---- who held the locks ---- */
 
+/* The signs of one lock at a time: waits come sorted by lock, since each may look at many signs. */
 struct signs {
-	struct seen *v;
-	size_t n, room;
+	int64_t lock; /* -1: none yet */
+	VEC(struct seen) list;
+	struct main_holders holders;
 };
 
-/* Those within a wait, and the last before it. */
-static int read_signs(struct writing *w, sqlite3_stmt *st, struct signs *signs, struct seen *before)
+static void signs_done(struct signs *s)
+{
+	main_holders_done(&s->holders);
+	vec_done(&s->list);
+}
+
+static int read_signs(struct writing *w, sqlite3_stmt *st, int64_t lock, struct signs *s)
 {
 	int rc;
 
-	signs->n = 0;
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		struct seen s = {.ts = (uint64_t)sqlite3_column_int64(st, 0),
-				 .thread = (uint32_t)sqlite3_column_int(st, 1),
-				 .next = (uint32_t)sqlite3_column_int(st, 2),
-				 .what = (uint8_t)sqlite3_column_int(st, 3)};
-
-		if (before)
-			*before = s;
-		else
-			vec_push(signs, s);
-	}
+	signs_done(s);
+	*s = (struct signs){.lock = lock};
+	bind_int(st, 0, lock);
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+		vec_push(&s->list, (struct seen){.ts = (uint64_t)sqlite3_column_int64(st, 0),
+						 .thread = (uint32_t)sqlite3_column_int(st, 1),
+						 .next = (uint32_t)sqlite3_column_int(st, 2),
+						 .what = (uint8_t)sqlite3_column_int(st, 3)});
 	sqlite3_reset(st);
-	return rc == SQLITE_DONE ? 0 : failed(w);
+	s->holders.seen = s->list.v;
+	s->holders.n = s->list.n;
+	return rc == SQLITE_DONE ? 0 : sqlite_failed(w);
 }
 
-static int add_holder(struct writing *w, sqlite3_stmt *wait, sqlite3_stmt *first,
-		      sqlite3_stmt *rest, sqlite3_stmt *set, struct signs *signs)
+static int add_holder(struct writing *w, sqlite3_stmt *wait, sqlite3_stmt *signs_of,
+		      sqlite3_stmt *set, struct signs *signs)
 {
 	int64_t lock = sqlite3_column_int64(wait, 1), start = sqlite3_column_int64(wait, 2);
 	int64_t end = sqlite3_column_int64(wait, 3), thread = sqlite3_column_int64(wait, 4);
-	struct seen before = {.ts = UINT64_MAX};
 	uint32_t holder;
-	int rc;
+	int rc = 0;
 
 	if (!lock_has_holders(&w->job->model->locks.list.v[lock]))
 		return 0;
-	bind_int(first, 0, lock);
-	bind_int(first, 1, start);
-	rc = read_signs(w, first, signs, &before);
-	bind_int(rest, 0, lock);
-	bind_int(rest, 1, start);
-	bind_int(rest, 2, end);
-	rc = rc ? rc : read_signs(w, rest, signs, NULL);
+	if (lock != signs->lock)
+		rc = read_signs(w, signs_of, lock, signs);
 	if (rc)
 		return rc;
-	holder = chain_main_holder(before.ts != UINT64_MAX ? &before : NULL, signs->v, signs->n,
-				   (uint64_t)start, (uint64_t)end, (uint32_t)thread + 1);
+	holder = main_holder(&signs->holders, (uint64_t)start, (uint64_t)end, (uint32_t)thread + 1);
 	if (!holder)
 		return 0;
 	bind_int(set, 0, (int64_t)holder - 1);
 	bind_int(set, 1, sqlite3_column_int64(wait, 0));
-	return step(w, set);
+	return sqlite_step(w, set);
 }
 
 static int add_holders(struct writing *w)
 {
 	static const char *const texts[] = {
-		"SELECT rowid, lock_id, start, end, thread_id FROM waits WHERE lock_id IS NOT NULL",
-		"SELECT ts, thread, next, what FROM signs WHERE lock = ? AND ts <= ? "
-		"ORDER BY ts DESC, rowid DESC LIMIT 1",
-		"SELECT ts, thread, next, what FROM signs WHERE lock = ? AND ts > ? AND ts <= ? "
-		"ORDER BY ts, rowid",
+		"SELECT rowid, lock_id, start, end, thread_id FROM waits "
+		"WHERE lock_id IS NOT NULL ORDER BY lock_id, rowid",
+		"SELECT ts, thread, next, what FROM signs WHERE lock = ? ORDER BY ts, rowid",
 		"UPDATE waits SET holder_id = ? WHERE rowid = ?"};
 	sqlite3_stmt *st[ARRAY_LEN(texts)] = {NULL};
-	struct signs signs = {0};
+	struct signs signs = {.lock = -1};
 	uint64_t n = 0;
 	int rc = run_sql(w, "CREATE INDEX temp.signs_of ON signs(lock, ts)"), got = SQLITE_DONE;
 
 	for (size_t i = 0; !rc && i < ARRAY_LEN(texts); i++)
-		rc = prepare(w, texts[i], &st[i]);
+		rc = sqlite_prepare(w, texts[i], &st[i]);
 	while (!rc && (got = sqlite3_step(st[0])) == SQLITE_ROW) {
-		rc = add_holder(w, st[0], st[1], st[2], st[3], &signs);
+		rc = add_holder(w, st[0], st[1], st[2], &signs);
 		if (!(++n % SHOW_EVERY))
-			show(w, 1, (double)n / (double)w->lock_waits);
+			sqlite_show(w, 1, (double)n / (double)w->lock_waits);
 	}
 	if (!rc && got != SQLITE_DONE)
-		rc = failed(w);
+		rc = sqlite_failed(w);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		sqlite3_finalize(st[i]);
-	vec_done(&signs);
+	signs_done(&signs);
 	return rc ? rc : run_sql(w, "DROP TABLE temp.signs");
 }
 
@@ -468,7 +477,7 @@ static const struct {
 	{TABLE_WAKES, "CREATE INDEX wakes_ts ON wakes(ts)"},
 };
 
-/* Six steps to take a row, and four to put it in its place. */
+/* SQLite's steps for a row of an index: six to read it, four to insert it. */
 enum { STEPS_A_ROW = 10, STEPS_SHOWN = 20000 };
 
 static int show_steps(void *arg)
@@ -476,7 +485,7 @@ static int show_steps(void *arg)
 	struct writing *w = arg;
 
 	w->steps += STEPS_SHOWN;
-	show(w, 2, w->steps < w->all_steps ? (double)w->steps / (double)w->all_steps : 1);
+	sqlite_show(w, 2, w->steps < w->all_steps ? (double)w->steps / (double)w->all_steps : 1);
 	return 0;
 }
 
@@ -495,7 +504,7 @@ static int add_indices(struct writing *w)
 
 /* ---- all of it ---- */
 
-static int fill(struct writing *w)
+static int sqlite_fill(struct writing *w)
 {
 	const struct export_job *job = w->job;
 	const struct walk walk = {.event = on_event,
@@ -505,7 +514,7 @@ static int fill(struct writing *w)
 				  .arg = w,
 				  .progress = show_rows,
 				  .progress_arg = w};
-	int rc = begin(w);
+	int rc = sqlite_begin(w);
 
 	rc = rc ? rc : add_rows(w, TABLE_CAPTURE);
 	rc = rc ? rc : add_rows(w, TABLE_THREADS);
@@ -537,7 +546,7 @@ static int copy_out(const struct writing *w, int fd)
 		else if (fwrite(part, 1, (size_t)n, out) != (size_t)n)
 			rc = err_set(-EIO, "it cannot be written");
 		else
-			show(w, 3, (double)done / (double)st.st_size);
+			sqlite_show(w, 3, (double)done / (double)st.st_size);
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	free(part);
@@ -545,7 +554,7 @@ static int copy_out(const struct writing *w, int fd)
 }
 
 /* Beside the output, if that is a file; else where large temporary files belong. */
-static char *place(FILE *out)
+static char *sqlite_place(FILE *out)
 {
 	const char *tmp = getenv("TMPDIR");
 	char link[64], target[PATH_MAX];
@@ -570,16 +579,23 @@ static char *place(FILE *out)
 
 static int open_database(struct writing *w, FILE *out, int *ret_fd)
 {
-	char *path = place(out);
+	char *path = sqlite_place(out);
 	int fd = mkostemp(path, O_CLOEXEC), rc = 0;
+	struct stat mine, now;
 
 	if (fd < 0)
 		rc = err_set(-errno, "cannot make a temporary file (%s): %s", path,
 			     strerror(errno));
-	else if (sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
+	else if (sqlite3_open_v2(path, &w->db,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
+				 NULL) ||
 		 sqlite3_exec(w->db, "PRAGMA user_version=1", NULL, NULL, NULL))
-		rc = failed(w);
-	/* Both have it open: it needs no name any more, and is gone when they are. */
+		rc = sqlite_failed(w);
+	/* The folder's owner could have replaced the file before SQLite opened it. */
+	else if (fstat(fd, &mine) || lstat(path, &now) || mine.st_ino != now.st_ino ||
+		 mine.st_dev != now.st_dev)
+		rc = err_set(-ESTALE, "%s: somebody else has replaced it", path);
+	/* Both descriptors are open: without its name, the file vanishes when they close. */
 	if (fd >= 0)
 		unlink(path);
 	free(path);
@@ -587,13 +603,13 @@ static int open_database(struct writing *w, FILE *out, int *ret_fd)
 	return rc;
 }
 
-static int run(const struct export_job *job)
+static int sqlite_run(const struct export_job *job)
 {
 	struct writing w = {.job = job};
 	int fd, rc = open_database(&w, job->out, &fd);
 
 	tables_init(&w.tables, job->model, job->summary, reader_stacks(job->reader));
-	rc = rc ? rc : fill(&w);
+	rc = rc ? rc : sqlite_fill(&w);
 	if (sqlite3_close(w.db) && !rc)
 		rc = err_set(-EIO, "SQLite does not end");
 	rc = rc ? rc : copy_out(&w, fd);
@@ -611,5 +627,5 @@ const struct exporter export_sqlite = {
 	.binary = true,
 	.kinds = EXPORT_ALL,
 	.loading = 0.05,
-	.run = run,
+	.run = sqlite_run,
 };

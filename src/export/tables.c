@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The tables' own words (tables.def), and what all of their rows share. tables_rows.c has these. */
+/* The tables' descriptions (tables.def), and what all rows share. tables_rows.c has the rows. */
 #include "export/tables.h"
 
 #include <string.h>
@@ -75,7 +75,7 @@ const char *interval_kind_name(enum interval_kind k)
 	return k < INTERVAL_KINDS ? kinds[k] : "lost";
 }
 
-/* The main thread, the latest one of that number. */
+/* The main thread of each process: the latest one with that tid. */
 static void find_mains(struct tables *t)
 {
 	const struct timeline *line = &t->m->timeline;
@@ -118,7 +118,7 @@ void tables_done(struct tables *t)
 	*t = (struct tables){0};
 }
 
-/* Numbers that no capture of this size has are of no stack. */
+/* Numbers beyond the capture's stacks mean no stack. */
 int64_t tables_stack(const struct tables *t, uint32_t kstack, uint32_t ustack, bool probed)
 {
 	uint64_t k = kstack < t->stacks ? kstack : 0, u = ustack < t->stacks ? ustack : 0;

@@ -2,14 +2,13 @@
 /*
  * A capture as tables (tables.def): the values of their columns, for virtual tables and for a
  * database alike, so that both say the same. The tables that grow with the events (intervals,
- * waits, samples, wakes, losses) come row by row from who walks over them; the others are asked for
- * by row.
+ * waits, samples, wakes, losses) come row by row from a walk; the others are read by row number.
  */
 #ifndef THAW_EXPORT_TABLES_H
 #define THAW_EXPORT_TABLES_H
 
 #include "base/buf.h"
-#include "model/summary.h"
+#include "model/summary/summary.h"
 
 enum table {
 #define TABLE(UPPER, name, words) TABLE_##UPPER,
@@ -78,7 +77,7 @@ size_t tables_frames(struct tables *t, int64_t stack);
 /* Of the stack that tables_frames() was asked for last. */
 void tables_frame(struct tables *t, size_t depth, unsigned column, struct cell *ret);
 
-/* The thread that had the tid then; NULL: none that was looked at. */
+/* The thread that had the tid then; NULL: it was not recorded. */
 const struct thread *tables_thread_at(const struct tables *t, uint32_t tid, uint64_t ts);
 
 /* A time of the machine as one since the recording's begin. */
@@ -87,14 +86,14 @@ static inline int64_t tables_time(const struct tables *t, uint64_t ts)
 	return ts > t->m->timeline.begin ? (int64_t)(ts - t->m->timeline.begin) : 0;
 }
 
-/* A wait, from whoever walks over them. */
+/* A wait from a walk. */
 struct table_wait {
 	const struct thread *thread;
 	int64_t start, end;
 	const struct wait_row *row;
 	bool woken; /* who ended it is known */
 	uint8_t ctx;
-	const struct thread *waker; /* NULL: not one that was looked at */
+	const struct thread *waker; /* NULL: a thread that was not recorded */
 	uint32_t waker_tid, waker_kstack, waker_ustack;
 	uint32_t holder; /* thread index + 1; 0: not known, or not asked for */
 };

@@ -106,7 +106,7 @@ void tables_wake(const struct tables *t, const struct event *ev, unsigned column
 static const char *loss_class_name(uint32_t cause)
 {
 	static const enum loss_class classes[LOSS_CAUSES] = {
-#define LOSS(id, UPPER, name, class, words) [id] = LOSS_CLASS_##class,
+#define LOSS(id, UPPER, name, class, words, advice) [id] = LOSS_CLASS_##class,
 #include "wire/loss.def"
 	};
 

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "export/tables.h"
-#include "view/lead.h"
+#include "report/lead.h"
 
 static bool is_clean(const char *s)
 {
@@ -405,6 +405,9 @@ void tables_frame(struct tables *t, size_t depth, unsigned column, struct cell *
 		break;
 	case COL(FRAMES, kernel):
 		cell_int(c, fn->kernel);
+		break;
+	case COL(FRAMES, guessed):
+		cell_int(c, f->guessed);
 		break;
 	}
 }

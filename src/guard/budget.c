@@ -65,7 +65,7 @@ enum step ladder_next(struct ladder *l, enum alarm alarm)
 		if (!(may & BIT(s)))
 			continue;
 		l->left &= ~BIT(s);
-		/* A slower clock is nothing to go back to once there is none. */
+		/* Without samples there is no rate to lower. */
 		if (s == STEP_SAMPLES)
 			l->left &= ~BIT(STEP_RATE);
 		if (s == STEP_DETACH)

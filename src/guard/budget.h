@@ -4,8 +4,8 @@
  * time and what was used, says what to do.
  *
  * What counts is a share of all CPU time of the machine, over a window of some seconds: a burst is
- * no reason to step back, and after each step a whole window passes before the next is thought of.
- * The first seconds do not count: everything is looked at for the first time then.
+ * no reason to step back, and after each step a whole window passes before the next. The first
+ * seconds do not count: thaw then looks at everything for the first time.
  */
 #ifndef THAW_GUARD_BUDGET_H
 #define THAW_GUARD_BUDGET_H
@@ -42,7 +42,7 @@ enum alarm {
 	ALARM_NOTE,	/* worth telling; nothing is given up */
 	ALARM_LOAD,	/* thaw costs too much: one thing after the other */
 	ALARM_SAMPLING, /* interrupts take too long: the samples, and nothing else */
-	ALARM_GRAVE,	/* a CPU hangs: off the machine, whoever's fault it is */
+	ALARM_GRAVE,	/* a CPU hangs: thaw detaches, whoever is at fault */
 };
 
 struct ladder {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 /* What is not mentioned in a configuration is not in the kernel. */
-static void take(const char *line, const char *name, enum guard_setting *to)
+static void config_take(const char *line, const char *name, enum guard_setting *to)
 {
 	size_t n = strlen(name);
 
@@ -29,10 +29,10 @@ bool guard_config_read(const char *path, struct guard_facts *f)
 			f->hardened_usercopy = f->uprobes = f->realtime = f->bpf_syscall =
 				SETTING_NO;
 		}
-		take(line, "CONFIG_HARDENED_USERCOPY", &f->hardened_usercopy);
-		take(line, "CONFIG_UPROBES", &f->uprobes);
-		take(line, "CONFIG_PREEMPT_RT", &f->realtime);
-		take(line, "CONFIG_BPF_SYSCALL", &f->bpf_syscall);
+		config_take(line, "CONFIG_HARDENED_USERCOPY", &f->hardened_usercopy);
+		config_take(line, "CONFIG_UPROBES", &f->uprobes);
+		config_take(line, "CONFIG_PREEMPT_RT", &f->realtime);
+		config_take(line, "CONFIG_BPF_SYSCALL", &f->bpf_syscall);
 	}
 	gzclose(in);
 	return any;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "arch/host.h"
+
 static bool symbol(const struct guard_facts *f, enum guard_symbol s)
 {
 	return f->symbols >> s & 1;
@@ -43,7 +45,7 @@ enum guess detect_realtime_any(const struct guard_facts *f, const struct guard_f
 	return f->realtime == SETTING_YES ? GUESS_BAD : GUESS_GOOD;
 }
 
-/* thaw's own rate, unless another is asked for. */
+/* 999 is thaw's own rate, unless another is asked for. */
 enum guess detect_sample_rate(const struct guard_facts *f, const struct guard_features *k)
 {
 	return f->max_sample_rate > 0 && f->max_sample_rate < 999 ? GUESS_BAD : GUESS_GOOD;
@@ -56,7 +58,7 @@ enum guess detect_lockdown(const struct guard_facts *f, const struct guard_featu
 
 enum guess detect_machine(const struct guard_facts *f, const struct guard_features *k)
 {
-	return strcmp(f->machine, "x86_64") ? GUESS_BAD : GUESS_GOOD;
+	return strcmp(f->machine, ARCH_NAME) ? GUESS_BAD : GUESS_GOOD;
 }
 
 enum guess detect_old(const struct guard_facts *f, const struct guard_features *k)
@@ -64,7 +66,7 @@ enum guess detect_old(const struct guard_facts *f, const struct guard_features *
 	return f->kernel && f->kernel < KERNEL(5, 10, 0) ? GUESS_BAD : GUESS_GOOD;
 }
 
-/* Or none that can be understood. */
+/* Also true of a version that kernel.c cannot parse. */
 enum guess detect_newer(const struct guard_facts *f, const struct guard_features *k)
 {
 	return !f->kernel || f->kernel > GUARD_NEWEST ? GUESS_BAD : GUESS_GOOD;
@@ -112,7 +114,7 @@ enum guess detect_no_contention(const struct guard_facts *f, const struct guard_
 										       : GUESS_GOOD;
 }
 
-/* RHEL and SLE ship perf, which does the same all day: there, only what is known counts. */
+/* RHEL and SLE ship and test perf, which does the same: do not suspect their kernels. */
 static bool perf_is_tested(const struct guard_facts *f)
 {
 	return f->vendor == VENDOR_FROZEN;

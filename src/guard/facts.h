@@ -27,7 +27,7 @@ enum guard_setting { SETTING_UNKNOWN, SETTING_NO, SETTING_YES };
 
 enum guard_lockdown { LOCKDOWN_NONE, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
 
-/* Functions whose being there, or not, tells of a fix: guard_symbol.def. */
+/* Functions whose presence or absence tells of a fix: symbol.def. */
 enum guard_symbol {
 #define SYMBOL(id, UPPER, name) SYMBOL_##UPPER = id,
 #include "guard/symbol.def"
@@ -68,11 +68,11 @@ void guard_facts_read(struct guard_facts *f, const char *root);
 void guard_facts_symbols(struct guard_facts *f, const char *root);
 
 bool guard_capable(const struct guard_facts *f, int cap);
-/* With CAP_SYS_ADMIN in its place. */
+/* CAP_SYS_ADMIN also counts. */
 bool guard_can_bpf(const struct guard_facts *f);
 bool guard_can_perfmon(const struct guard_facts *f);
 
-/* "6.1.190"; the buffer is a caller's. */
+/* "6.1.190"; the caller owns the buffer. */
 const char *guard_version_text(char *out, size_t room, uint32_t kernel);
 
 /* ---- kernel.c ---- */

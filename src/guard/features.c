@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 
-static void set(struct guard_features *f, enum guard_feature what, bool on)
+static void features_set(struct guard_features *f, enum guard_feature what, bool on)
 {
 	if (on)
 		f->have |= 1u << what;
@@ -90,7 +90,7 @@ static void probe_layout(struct guard_features *f, const struct btf *btf)
 	f->runqueues_off = percpu_offset(btf, "runqueues");
 	f->preempt_count_off = f->runqueues_off ? off : 0;
 	f->rq_lock_off = member_offset(btf, "rq", "__lock");
-	set(f, FEATURE_PREEMPT_COUNT, f->preempt_count_off);
+	features_set(f, FEATURE_PREEMPT_COUNT, f->preempt_count_off);
 }
 
 static void probe_types(struct guard_features *f)
@@ -99,19 +99,22 @@ static void probe_types(struct guard_features *f)
 
 	if (!btf)
 		return;
-	set(f, FEATURE_TP_SWITCH, tracepoint_args(btf, "sched_switch") >= 4);
-	set(f, FEATURE_TP_SWITCH_STATE, tracepoint_args(btf, "sched_switch") >= 5);
-	set(f, FEATURE_TP_WAKING, tracepoint_args(btf, "sched_waking"));
-	set(f, FEATURE_TP_CONTENTION, tracepoint_args(btf, "contention_begin"));
-	set(f, FEATURE_TP_SCHED_EXIT, tracepoint_args(btf, "sched_exit_tp"));
-	set(f, FEATURE_BPF_CAST, btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0);
+	features_set(f, FEATURE_TP_SWITCH, tracepoint_args(btf, "sched_switch") >= 4);
+	features_set(f, FEATURE_TP_SWITCH_STATE, tracepoint_args(btf, "sched_switch") >= 5);
+	features_set(f, FEATURE_TP_WAKING, tracepoint_args(btf, "sched_waking"));
+	features_set(f, FEATURE_TP_CONTENTION, tracepoint_args(btf, "contention_begin"));
+	features_set(f, FEATURE_TP_SCHED_EXIT, tracepoint_args(btf, "sched_exit_tp"));
+	features_set(f, FEATURE_ITER_TASK,
+		     btf__find_by_name_kind(btf, "bpf_iter_task", BTF_KIND_FUNC) > 0);
+	features_set(f, FEATURE_BPF_CAST,
+		     btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0);
 	probe_layout(f, btf);
 	btf__free(btf);
 }
 
 /* ---- BPF ---- */
 
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int features_quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	return 0;
 }
@@ -130,13 +133,13 @@ static void probe_bpf(struct guard_features *f)
 {
 	const enum bpf_prog_type type = BPF_PROG_TYPE_PERF_EVENT;
 
-	set(f, FEATURE_BPF_MMAP, array_maps());
-	set(f, FEATURE_BPF_LOAD, libbpf_probe_bpf_prog_type(type, NULL) == 1);
+	features_set(f, FEATURE_BPF_MMAP, array_maps());
+	features_set(f, FEATURE_BPF_LOAD, libbpf_probe_bpf_prog_type(type, NULL) == 1);
 	if (!guard_has(f, FEATURE_BPF_LOAD))
 		return;
-	set(f, FEATURE_BPF_LOOP, libbpf_probe_bpf_helper(type, BPF_FUNC_loop, NULL) == 1);
-	set(f, FEATURE_BPF_TASK_REGS,
-	    libbpf_probe_bpf_helper(type, BPF_FUNC_task_pt_regs, NULL) == 1);
+	features_set(f, FEATURE_BPF_LOOP, libbpf_probe_bpf_helper(type, BPF_FUNC_loop, NULL) == 1);
+	features_set(f, FEATURE_BPF_TASK_REGS,
+		     libbpf_probe_bpf_helper(type, BPF_FUNC_task_pt_regs, NULL) == 1);
 }
 
 /* ---- perf events and timers ---- */
@@ -175,15 +178,15 @@ static void probe_events(struct guard_features *f)
 	attr.exclude_kernel = 1;
 	rc = try_event(&attr, 0, -1);
 	f->clock_errno = -rc;
-	set(f, FEATURE_CLOCK_SELF, !rc);
+	features_set(f, FEATURE_CLOCK_SELF, !rc);
 	attr = clock;
-	set(f, FEATURE_CLOCK_KERNEL, !try_event(&attr, 0, -1));
+	features_set(f, FEATURE_CLOCK_KERNEL, !try_event(&attr, 0, -1));
 	attr = clock;
-	set(f, FEATURE_CLOCK_CPU, !try_event(&attr, -1, cpu < 0 ? 0 : cpu));
+	features_set(f, FEATURE_CLOCK_CPU, !try_event(&attr, -1, cpu < 0 ? 0 : cpu));
 	records.exclude_kernel = 1;
 	records.context_switch = 1;
-	set(f, FEATURE_SWITCH_RECORDS, !try_event(&records, 0, -1));
-	set(f, FEATURE_BREAKPOINT, !try_event(&breakpoint, 0, -1));
+	features_set(f, FEATURE_SWITCH_RECORDS, !try_event(&records, 0, -1));
+	features_set(f, FEATURE_BREAKPOINT, !try_event(&breakpoint, 0, -1));
 }
 
 static bool cpu_timers(void)
@@ -199,7 +202,7 @@ static bool cpu_timers(void)
 
 void guard_features_probe(struct guard_features *f, const struct guard_facts *facts)
 {
-	libbpf_print_fn_t before = libbpf_set_print(quiet);
+	libbpf_print_fn_t before = libbpf_set_print(features_quiet);
 
 	memset(f, 0, sizeof(*f));
 	if (facts->btf)
@@ -207,7 +210,7 @@ void guard_features_probe(struct guard_features *f, const struct guard_facts *fa
 	if (guard_can_bpf(facts))
 		probe_bpf(f);
 	probe_events(f);
-	set(f, FEATURE_CPU_TIMER, cpu_timers());
+	features_set(f, FEATURE_CPU_TIMER, cpu_timers());
 	libbpf_set_print(before);
 }
 

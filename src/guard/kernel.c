@@ -15,7 +15,7 @@
 #include "guard/facts.h"
 
 /* The number at *s, which moves behind it. */
-static bool number(const char **s, uint32_t max, uint32_t *ret)
+static bool kernel_number(const char **s, uint32_t max, uint32_t *ret)
 {
 	char *end;
 	unsigned long v;
@@ -29,15 +29,15 @@ static bool number(const char **s, uint32_t max, uint32_t *ret)
 }
 
 /* "6.18.44", "6.18", "6.18-rc3": 0 if it is none. */
-static uint32_t parse(const char *s)
+static uint32_t kernel_parse(const char *s)
 {
 	uint32_t major, minor, patch = 0;
 
-	if (!number(&s, 255, &major) || *s++ != '.' || !number(&s, 255, &minor))
+	if (!kernel_number(&s, 255, &major) || *s++ != '.' || !kernel_number(&s, 255, &minor))
 		return 0;
 	if (*s == '.') {
 		s++;
-		(void)number(&s, 0xffff, &patch);
+		(void)kernel_number(&s, 0xffff, &patch);
 	}
 	return KERNEL(major, minor, patch);
 }
@@ -68,13 +68,13 @@ void guard_kernel_parse(struct guard_facts *f, const char *signature)
 	const char *last = strrchr(signature, ' ');
 
 	f->vendor = VENDOR_STABLE;
-	f->kernel = parse(f->release);
-	if (debian && parse(debian + strlen("Debian "))) {
-		f->kernel = parse(debian + strlen("Debian "));
+	f->kernel = kernel_parse(f->release);
+	if (debian && kernel_parse(debian + strlen("Debian "))) {
+		f->kernel = kernel_parse(debian + strlen("Debian "));
 	} else if (is_ubuntu(f) || !strncmp(signature, "Ubuntu ", 7)) {
 		f->vendor = VENDOR_SERIES;
-		if (last && parse(last + 1))
-			f->kernel = parse(last + 1);
+		if (last && kernel_parse(last + 1))
+			f->kernel = kernel_parse(last + 1);
 	} else if (is_rhel(f->release) || is_sle(f->release)) {
 		f->vendor = VENDOR_FROZEN;
 	}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/host.h"
 #include "base/mem.h"
 #include "guard/verdict.h"
 
@@ -27,7 +28,7 @@ static const enum guard_feature bpf_needs[] = {FEATURE_BPF_LOAD, FEATURE_BPF_MMA
 					       FEATURE_BPF_TASK_REGS, FEATURE_TP_SWITCH,
 					       FEATURE_TP_WAKING};
 
-static const struct guard_row *refusal(const struct guard_verdict *v, enum guard_mechanism m)
+static const struct guard_row *needs_refusal(const struct guard_verdict *v, enum guard_mechanism m)
 {
 	for (size_t i = 0; i < v->n_findings; i++)
 		if (v->findings[i].row->action == GUARD_REFUSE && !v->findings[i].accepted &&
@@ -57,7 +58,7 @@ static void judge_rights(struct guard_engine *e, const struct guard_facts *f)
 static void judge_bpf(struct guard_engine *e, const struct guard_verdict *v,
 		      const struct guard_facts *f, const struct guard_features *k)
 {
-	const struct guard_row *bug = refusal(v, MECHANISM_BPF);
+	const struct guard_row *bug = needs_refusal(v, MECHANISM_BPF);
 
 	judge_rights(e, f);
 	if (!e->usable)
@@ -92,10 +93,10 @@ static void judge_bpf(struct guard_engine *e, const struct guard_verdict *v,
 static void judge_perf(struct guard_engine *e, const struct guard_verdict *v,
 		       const struct guard_facts *f, const struct guard_features *k)
 {
-	const struct guard_row *bug = refusal(v, MECHANISM_PERF_STACKS);
+	const struct guard_row *bug = needs_refusal(v, MECHANISM_PERF_STACKS);
 	bool mighty = guard_can_perfmon(f) && !f->own_user_ns;
 
-	bug = bug ? bug : refusal(v, MECHANISM_PERF_CLOCKS);
+	bug = bug ? bug : needs_refusal(v, MECHANISM_PERF_CLOCKS);
 	if (bug) {
 		no(e, -ENOTSUP, "%s (%s). %s", bug->title, bug->id, bug->todo);
 		return;
@@ -119,8 +120,9 @@ static void judge_perf(struct guard_engine *e, const struct guard_verdict *v,
 static void judge_ctimer(struct guard_engine *e, const struct guard_facts *f,
 			 const struct guard_features *k)
 {
-	if (strcmp(f->machine, "x86_64"))
-		no(e, -ENOTSUP, "thaw walks stacks of x86-64 only, and this is %s", f->machine);
+	if (strcmp(f->machine, ARCH_NAME))
+		no(e, -ENOTSUP, "thaw walks stacks of " ARCH_WORDS " only, and this is %s",
+		   f->machine);
 	else if (!guard_has(k, FEATURE_CPU_TIMER))
 		no(e, -ENOTSUP, "timers that count a thread's CPU time are not allowed here");
 }

@@ -69,7 +69,7 @@ struct guard_verdict {
 	struct guard_engine engines[ENGINES];
 };
 
-/* `accepted` has a bit for each row of bugs.def that the user has taken upon themself. */
+/* `accepted` has a bit for each row of bugs.def that the user has accepted. */
 void verdict_make(struct guard_verdict *v, const struct guard_facts *facts,
 		  const struct guard_features *features, uint32_t accepted);
 

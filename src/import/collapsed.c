@@ -26,6 +26,7 @@
 #include "base/units.h"
 #include "import/sink.h"
 #include "store/symtab.h"
+#include "wire/meta.h"
 #include "wire/unwind.h"
 
 #define COMM_MAX 15
@@ -72,7 +73,7 @@ static bool is_text(const uint8_t *s, size_t n)
 }
 
 /* Every line that is whole ends with a count. */
-static bool knows(const uint8_t *head, size_t n)
+static bool collapsed_knows(const uint8_t *head, size_t n)
 {
 	char *copy, *line, *save = NULL;
 	size_t lines = 0;
@@ -140,7 +141,7 @@ static int each_line(struct collapsed *c, FILE *in, line_fn *fn)
 
 /* ---- the first look ---- */
 
-static int look(struct collapsed *c, char *stack, uint64_t count)
+static int collapsed_look(struct collapsed *c, char *stack, uint64_t count)
 {
 	size_t n = strcspn(stack, ";"), letters = 0;
 
@@ -189,8 +190,8 @@ struct frames {
 	size_t n;
 };
 
-static void push(struct collapsed *c, struct frames *to, uint32_t module, struct buf *names,
-		 size_t *k)
+static void collapsed_push(struct collapsed *c, struct frames *to, uint32_t module,
+			   struct buf *names, size_t *k)
 {
 	if (*k && to->n < STACK_FRAMES_MAX)
 		to->v[to->n++] = (struct frame){module, place_of(c, module, names, *k)};
@@ -222,7 +223,8 @@ static void take_stack(struct collapsed *c, char *stack, struct frames *k, struc
 		buf_put_u8(&c->text, '\0');
 		names++;
 		if (!inlined || names == SYMBOLS_PER_FRAME_MAX)
-			push(c, leaf ? k : u, kernel ? c->kernel : c->user, &c->text, &names);
+			collapsed_push(c, leaf ? k : u, kernel ? c->kernel : c->user, &c->text,
+				       &names);
 		if (!begin)
 			break;
 	}
@@ -243,7 +245,7 @@ static uint32_t thread_of(struct collapsed *c, const char *name)
 	return (uint32_t)*slot;
 }
 
-static int add(struct collapsed *c, char *stack, uint64_t count)
+static int collapsed_add(struct collapsed *c, char *stack, uint64_t count)
 {
 	struct frames k = {.n = 0}, u = {.n = 0};
 	struct event ev = {.kind = EV_SAMPLE};
@@ -289,24 +291,24 @@ static int write_all(struct collapsed *c, FILE *in)
 
 	if (rc)
 		return rc;
-	sink_number(&c->s, "freq_hz", c->o->freq_hz);
-	sink_meta(&c->s, "scope", "command");
-	sink_unseen(&c->s, unseen);
+	writer_meta_number(c->s.w, META_FREQ_HZ, c->o->freq_hz);
+	writer_meta(c->s.w, META_SCOPE, "command");
+	writer_unseen(c->s.w, unseen);
 	c->user = writer_module(c->s.w, &user);
 	c->kernel = procs_kernel_module(c->s.procs);
 	sink_begin(&c->s, c->ts);
-	rc = each_line(c, in, add);
+	rc = each_line(c, in, collapsed_add);
 	if (!rc)
 		writer_symbols(c->s.w, c->names);
-	c->s.last_ts = c->ts; /* behind the last one, which is to be inside */
+	c->s.last_ts = c->ts; /* behind the last sample, so that the recording includes it */
 	rc = sink_close(&c->s, rc);
 	c->s.res->span_ns = 0; /* there are no times in it */
 	return rc;
 }
 
-static int run(const struct import_opts *o, int fd, struct import_result *res)
+static int collapsed_import_run(const struct import_opts *o, int fd, struct import_result *res)
 {
-	/* Names are in the file: there is nothing to look for. */
+	/* The names are in the file: there is nothing to look up. */
 	struct import_opts own = *o;
 	struct collapsed c = {.o = &own,
 			      .s = {.res = res},
@@ -318,7 +320,8 @@ static int run(const struct import_opts *o, int fd, struct import_result *res)
 	FILE *in = copy < 0 ? NULL : fdopen(copy, "r");
 
 	own.no_names = true;
-	rc = in ? each_line(&c, in, look) : err_set(-errno, "%s: %s", o->path, strerror(errno));
+	rc = in ? each_line(&c, in, collapsed_look)
+		: err_set(-errno, "%s: %s", o->path, strerror(errno));
 	if (!rc && !res->samples)
 		rc = err_set(-ENODATA, "%s holds no stacks", o->path);
 	rc = rc ? rc : write_all(&c, in);
@@ -336,6 +339,6 @@ static int run(const struct import_opts *o, int fd, struct import_result *res)
 const struct importer import_collapsed = {
 	.name = "collapsed",
 	.words = "collapsed stacks, as flamegraph.pl reads them",
-	.knows = knows,
-	.run = run,
+	.knows = collapsed_knows,
+	.run = collapsed_import_run,
 };

@@ -75,7 +75,7 @@ static int by_head(const char *path, int fd, const struct importer **ret)
 		       path);
 }
 
-static int check(const struct import_opts *o, int fd)
+static int import_check(const struct import_opts *o, int fd)
 {
 	struct stat in, out;
 
@@ -90,7 +90,7 @@ static int check(const struct import_opts *o, int fd)
 	return 0;
 }
 
-/* What comes through a pipe is read from several places: a copy without a name. Takes fd. */
+/* Importers seek: a pipe is copied to a file without a name. Takes fd. */
 static int seekable(const char *path, int fd, int *ret)
 {
 	struct stat st;
@@ -128,7 +128,7 @@ int import_file(const struct import_opts *o, struct import_result *ret)
 	if (fd < 0)
 		return err_set(-errno, "%s: %s", o->path, strerror(errno));
 	rc = seekable(o->path, fd, &fd);
-	rc = rc ? rc : check(o, fd);
+	rc = rc ? rc : import_check(o, fd);
 	rc = rc ? rc : o->format ? by_name(o->format, &format) : by_head(o->path, fd, &format);
 	if (!rc) {
 		ret->format = format->name;

@@ -4,8 +4,8 @@
  * is one file, one const struct, one row of import.c's table.
  *
  * What the source does not hold is not made up: the capture's facts say what was not recorded
- * (wire/unseen.def), and views leave it out. The bytes are anybody's: each importer is bounded in
- * memory, and ends with a clear error where they make no sense.
+ * (wire/unseen.def), and views leave it out. Nobody vouches for the bytes: each importer is bounded
+ * in memory, and ends with a clear error where they make no sense.
  */
 #ifndef THAW_IMPORT_IMPORT_H
 #define THAW_IMPORT_IMPORT_H

@@ -7,8 +7,8 @@
  * the records stands a section for each bit of the feature mask. The pipe form has a header of 16
  * bytes, and everything else as records.
  *
- * Nothing of it is believed: sections lie inside the file, are read whole and bounded, and are
- * taken apart by a cursor.
+ * The reader trusts nothing: sections must lie inside the file, are read whole and bounded, and are
+ * parsed by a cursor.
  */
 #include "import/perfdata.h"
 
@@ -223,7 +223,7 @@ static int read_features(struct pd_file *f, const uint8_t mask[PD_FEATURES / 8])
 			f->unsealed = true;
 			continue;
 		}
-		/* Of those that nobody asks for, some are large. */
+		/* Skip those that thaw does not use: some are large. */
 		if (!pd_wants_feature(i))
 			continue;
 		rc = read_section(f, s, "features", &data);
@@ -308,7 +308,7 @@ void pd_close(struct pd_file *f)
 
 /* ---- records ---- */
 
-static uint64_t word(const uint8_t *at)
+static uint64_t perfdata_word(const uint8_t *at)
 {
 	uint64_t v;
 
@@ -329,9 +329,9 @@ const struct pd_attr *pd_attr_of(const struct pd_file *f, const uint8_t *rec, si
 	at = h.type == PERF_RECORD_SAMPLE ? a->id_at : a->id_back ? len - a->id_back : 0;
 	if (!at || at > len - 8)
 		return a;
-	id = word(rec + at);
+	id = perfdata_word(rec + at);
 	i = map_get(&f->ids, id);
-	/* Records of what was there before have none. */
+	/* Records of what was there before the recording have no id. */
 	return i ? &f->attrs.v[*i] : h.type == PERF_RECORD_SAMPLE ? NULL : a;
 }
 
@@ -347,5 +347,5 @@ uint64_t pd_time_of(const struct pd_file *f, const uint8_t *rec, size_t len)
 	at = h.type == PERF_RECORD_SAMPLE	   ? a->time_at
 	     : a->time_back && a->time_back <= len ? len - a->time_back
 						   : 0;
-	return at >= sizeof(h) && at + 8 <= len ? word(rec + at) : 0;
+	return at >= sizeof(h) && at + 8 <= len ? perfdata_word(rec + at) : 0;
 }

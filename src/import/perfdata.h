@@ -6,7 +6,6 @@
  *   perfdata_features.c what it says of itself
  *   perfdata_read.c     its records one by one, decompressed
  *   perfdata_order.c    the same in the order of time
- *   perfdata_record.c   one record's fields
  *   perfdata_threads.c  the threads and processes that they are about
  *   perfdata_events.c   from there to the events of a capture
  *   perfdata_switch.c   ... those of the scheduler
@@ -24,6 +23,7 @@
 #include "base/vec.h"
 #include "import/sink.h"
 #include "import/traceformat.h"
+#include "ring/perf_record.h"
 
 /* perf's own records, which the kernel does not know. */
 enum pd_user_record {
@@ -89,7 +89,7 @@ int pd_add_attr(struct pd_file *f, struct cursor bytes, struct pd_attr **ret);
 void pd_add_id(struct pd_file *f, uint64_t id, size_t attr);
 /* The attr that a record was made by; NULL: of none. */
 const struct pd_attr *pd_attr_of(const struct pd_file *f, const uint8_t *rec, size_t len);
-/* When it was made; 0: it does not tell, or holds what was there before. */
+/* When it was made; 0: it has no time, or describes what was there before the recording. */
 uint64_t pd_time_of(const struct pd_file *f, const uint8_t *rec, size_t len);
 
 /* ---- perfdata_features.c ---- */
@@ -97,7 +97,7 @@ uint64_t pd_time_of(const struct pd_file *f, const uint8_t *rec, size_t len);
 #define PD_FEATURES 256u
 bool pd_wants_feature(unsigned feature);
 bool pd_needs_feature(unsigned feature);
-/* What is damaged here is not needed: only the formats of tracepoints are. */
+/* Fails only for damaged formats of tracepoints: thaw can do without the rest. */
 int pd_take_feature(struct pd_file *f, unsigned feature, const uint8_t *data, size_t len);
 int pd_take_formats(struct pd_file *f, const uint8_t *data, size_t len);
 /* A record of the header, in a file of the pipe form. */
@@ -105,7 +105,7 @@ int pd_header_record(struct pd_file *f, const uint8_t *rec, size_t len);
 
 /* ---- perfdata_read.c ---- */
 
-/* Records lie in blocks, each as long in memory as somebody holds it. */
+/* Records lie in blocks; a block stays in memory as long as somebody holds it. */
 struct pd_block {
 	unsigned refs;
 	unsigned queued; /* records of it that wait to be put in order */
@@ -138,37 +138,9 @@ struct pd_order;
 struct pd_order *pd_order_new(pd_record_fn *fn, void *ctx);
 void pd_order_free(struct pd_order *o);
 void pd_order_put(struct pd_order *o, uint64_t ts, struct pd_block *b, const uint8_t *rec);
-/* perf had emptied all its buffers: what was put before the last such moment cannot be overtaken.
- */
+/* perf has emptied all its buffers: no later record is older than those before the last round. */
 void pd_order_round(struct pd_order *o);
 void pd_order_drain(struct pd_order *o);
-
-/* ---- perfdata_record.c ---- */
-
-struct pd_sample {
-	uint16_t misc;
-	uint32_t pid, tid, cpu;
-	uint64_t ip, period;
-	const uint8_t *chain; /* u64s, not aligned; NULL: none */
-	uint64_t n_chain;
-	const uint8_t *raw;
-	uint32_t n_raw;
-	bool user; /* the registers are there */
-	uint64_t bx, di, bp, sp, pc;
-	const uint8_t *stack; /* from sp upwards */
-	uint64_t n_stack;
-};
-
-/* False: it is damaged. */
-bool pd_sample_parse(const struct pd_attr *a, const uint8_t *rec, size_t len,
-		     struct pd_sample *ret);
-
-/* What stands behind every other record. */
-struct pd_context {
-	uint32_t pid, tid, cpu;
-};
-bool pd_context_parse(const struct pd_attr *a, const uint8_t *rec, size_t len,
-		      struct pd_context *ret, size_t *ret_body);
 
 /* ---- from records to events ---- */
 
@@ -196,18 +168,18 @@ struct pd_import {
 	struct pd_file *f;
 	struct sink s;
 	struct unwind_arrays arrays;
-	struct tables *tables;
+	struct unwind_tables *tables;
 	struct map by_tid;     /* -> struct pd_thread * */
-	uint32_t buried[1024]; /* tids that have ended, which are forgotten when others come */
+	uint32_t buried[1024]; /* tids that have ended, until later ones take their places */
 	size_t n_buried;
 	VEC(struct pd_cpu) cpus;
 	struct pd_order *order;
-	bool begun;	   /* all that was there before is told */
-	bool scheduler;	   /* its tracepoints tell of switches */
-	bool fork_records; /* the kernel tells of new threads, not only a tracepoint */
+	bool begun;	   /* the capture has all that was there before */
+	bool scheduler;	   /* the scheduler's tracepoints tell of switches */
+	bool fork_records; /* the kernel's own records tell of new threads */
 	bool switch_records;
 	bool no_cpus;	   /* where a thread ran is not told: each has a CPU of its own */
-	bool wide;	   /* they are of CPUs, whoever runs there */
+	bool wide;	   /* the events are of CPUs, whichever thread runs there */
 	bool has_switches; /* of one kind or another */
 	bool lost_told;
 	uint64_t kernel_at;	/* where the kernel's _text was; 0: not told */
@@ -215,6 +187,14 @@ struct pd_import {
 	struct pr_copy *copy;
 	struct pd_waits *waits; /* NULL: perf has measured none */
 };
+
+static inline bool pd_is_sample(const uint8_t *rec)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, rec, sizeof(h));
+	return h.type == PERF_RECORD_SAMPLE;
+}
 
 static inline uint16_t pd_cpu_number(uint32_t cpu)
 {
@@ -231,9 +211,9 @@ void pd_process_known(struct pd_import *i, uint32_t pid);
 void pd_introduce(struct pd_import *i, struct pd_thread *t, uint64_t ts);
 /* Where only waits were measured, a thread that does not wait runs. */
 void pd_runs(struct pd_import *i, struct pd_thread *t, uint64_t ts);
-/* From here on all is recorded: what was there before is told. */
+/* The recording begins: writes the threads and mappings that were there before. */
 void pd_begin(struct pd_import *i, uint64_t ts);
-/* It was current: from here on its process is known. */
+/* The thread was current in a record, which also names its process. */
 void pd_tell_thread(struct pd_import *i, uint32_t tid, uint32_t pid, uint64_t ts);
 /* A name that a tracepoint tells, of a thread that has none yet. */
 void pd_name_thread(struct pd_import *i, struct pd_thread *t, const char *name, uint64_t ts);
@@ -245,16 +225,20 @@ void pd_threads_free(struct pd_import *i);
 
 /* ---- perfdata_events.c, perfdata_switch.c ---- */
 
-void pd_stacks(struct pd_import *i, const struct pd_sample *s, uint32_t *ret_k, uint32_t *ret_u);
+void pd_stacks(struct pd_import *i, const struct perf_record *r, uint32_t *ret_k, uint32_t *ret_u);
 /* A pd_record_fn. */
 void pd_event(void *import, const uint8_t *rec, size_t len, uint64_t ts);
-void pd_sched(struct pd_import *i, const struct pd_attr *a, const struct pd_sample *s, uint64_t ts);
-bool pd_switched(struct pd_import *i, const struct perf_event_header *h, struct cursor c,
-		 const struct pd_context *ctx, uint64_t ts);
+void pd_sched(struct pd_import *i, const struct pd_attr *a, const struct perf_record *r,
+	      uint64_t ts);
+void pd_switched(struct pd_import *i, const struct perf_record *r, uint64_t ts);
 void pd_emit_switch(struct pd_import *i, uint64_t ts, uint32_t cpu, uint32_t prev, uint32_t next,
 		    uint32_t state);
 
 /* ---- perfdata_offcpu.c ---- */
+
+/* A wait that perf has measured, as a sample. False: it is damaged. */
+bool pd_wait_parse(const struct pd_attr *a, const uint8_t *rec, size_t len,
+		   struct perf_record *ret);
 
 /* Looks through the file for the begins of waits, whose samples come at their end. */
 int pd_waits_scan(struct pd_import *i);
@@ -263,7 +247,7 @@ void pd_waits_free(struct pd_waits *w);
 uint64_t pd_waits_first(const struct pd_waits *w);
 /* The begins up to that moment become events. */
 void pd_waits_until(struct pd_import *i, uint64_t ts);
-void pd_wait_over(struct pd_import *i, const struct pd_sample *s, uint64_t ts);
+void pd_wait_over(struct pd_import *i, const struct perf_record *r, uint64_t ts);
 /* How many have no time, but are sums. */
 uint64_t pd_waits_untimed(const struct pd_waits *w);
 /* Bytes behind a record that are none. */
@@ -279,7 +263,7 @@ const struct pd_attr *pd_with_role(const struct pd_file *f, enum pd_role role);
 bool pd_is_aside(const struct pd_attr *a);
 /* At which an event was sampled, where that is a matter of time; 0: it is not. */
 uint64_t pd_freq(const struct pd_attr *a);
-/* What none of the events tells. */
+/* What none of the events can show. */
 uint32_t pd_unseen(const struct pd_import *i);
 
 #endif

@@ -11,7 +11,7 @@
 #define BUILD_IDS_MAX (1u << 16)
 #define BUILD_ID_HAS_SIZE (1u << 15)
 
-enum feature {
+enum header_feature {
 	FEATURE_TRACING_DATA = 1,
 	FEATURE_BUILD_ID = 2,
 	FEATURE_HOSTNAME = 3,

@@ -4,8 +4,8 @@
  * a wait that ended then, and its period says how long it was. When a wait began must be known
  * before its sample comes, so the file is looked through first for these samples alone.
  *
- * Before 6.16, perf only summed waits with the same stack, and wrote the sums at the end with times
- * that are none: when these waits were is not known, and they are left out.
+ * Before 6.16, perf only summed waits with the same stack, and wrote the sums at the end without
+ * real times: nobody knows when these waits were, so they are left out.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,18 +48,37 @@ int pd_skip_extra(struct pd_reader *r, const uint8_t *rec, size_t len)
 	return pd_reader_skip(r, ((uint64_t)size + 7) & ~7ull);
 }
 
+bool pd_wait_parse(const struct pd_attr *a, const uint8_t *rec, size_t len, struct perf_record *ret)
+{
+	struct perf_sample *s = &ret->sample;
+	struct cursor c;
+
+	if (perf_record_parse(&a->a, rec, len, ret))
+		return false;
+	if (!(a->a.sample_type & PERF_SAMPLE_RAW))
+		return true;
+	/* Since 6.16 perf's BPF program has put thread, time waited and stack there. */
+	c = cur_init(s->raw, s->n_raw);
+	ret->pid = cur_u32(&c);
+	ret->tid = cur_u32(&c);
+	s->period = cur_u64(&c);
+	s->n_chain = cur_u64(&c);
+	s->chain = c.base + c.pos;
+	return cur_ok(&c) && s->n_chain <= cur_left(&c) / 8;
+}
+
 static void look_at(struct pd_import *i, struct pd_waits *w, const uint8_t *rec, size_t len)
 {
 	const struct pd_attr *a = pd_attr_of(i->f, rec, len);
 	uint64_t ts = pd_time_of(i->f, rec, len);
-	struct pd_sample s;
+	struct perf_record r;
 
-	if (!a || a->role != PD_OFFCPU || !pd_sample_parse(a, rec, len, &s))
+	if (!a || a->role != PD_OFFCPU || !pd_wait_parse(a, rec, len, &r))
 		return;
 	if (ts >= PD_NO_TIME)
 		w->untimed++;
-	else if (s.period <= ts && s.tid && s.tid != PD_NOBODY)
-		vec_push(&w->v, (struct begun){ts - s.period, s.tid});
+	else if (r.sample.period <= ts && r.tid && r.tid != PD_NOBODY)
+		vec_push(&w->v, (struct begun){ts - r.sample.period, r.tid});
 }
 
 int pd_waits_scan(struct pd_import *i)
@@ -76,10 +95,7 @@ int pd_waits_scan(struct pd_import *i)
 	w = mem_zalloc(sizeof(*w));
 	r = pd_reader_new(i->f);
 	while ((rc = pd_next(r, &rec, &len, &block)) > 0) {
-		struct perf_event_header h;
-
-		memcpy(&h, rec, sizeof(h));
-		if (h.type == PERF_RECORD_SAMPLE)
+		if (pd_is_sample(rec))
 			look_at(i, w, rec, len);
 		else if ((rc = pd_skip_extra(r, rec, len)))
 			break;
@@ -126,21 +142,21 @@ void pd_waits_until(struct pd_import *i, uint64_t ts)
 	}
 }
 
-void pd_wait_over(struct pd_import *i, const struct pd_sample *s, uint64_t ts)
+void pd_wait_over(struct pd_import *i, const struct perf_record *r, uint64_t ts)
 {
 	struct pd_thread *t;
 	struct event ev = {.ts = ts, .kind = EV_WAIT};
 
-	if (!s->tid || s->tid == PD_NOBODY)
+	if (!r->tid || r->tid == PD_NOBODY)
 		return;
-	pd_tell_thread(i, s->tid, s->pid, ts);
-	t = pd_thread(i, s->tid, s->pid);
+	pd_tell_thread(i, r->tid, r->pid, ts);
+	t = pd_thread(i, r->tid, r->pid);
 	if (!t->waiting)
 		return;
 	t->waiting = false;
-	pd_emit_switch(i, ts, t->cpu, PD_NOBODY, s->tid, 0);
+	pd_emit_switch(i, ts, t->cpu, PD_NOBODY, r->tid, 0);
 	ev.cpu = t->cpu;
-	ev.wait.tid = s->tid;
-	pd_stacks(i, s, &ev.wait.kstack, &ev.wait.ustack);
+	ev.wait.tid = r->tid;
+	pd_stacks(i, r, &ev.wait.kstack, &ev.wait.ustack);
 	sink_put(&i->s, &ev);
 }

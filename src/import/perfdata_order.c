@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * perf writes what it finds in one CPU's buffer, then in the next one's: records are in order for
- * each CPU, not for all. When it has looked at all of them it says so (FINISHED_ROUND), and nothing
- * that comes later is older than what had come before the last time that it said so. So records
- * wait for two rounds, and no longer.
+ * each CPU, not for all. When perf has been through all buffers it says so (FINISHED_ROUND). No
+ * later record is older than those before the previous such mark. So records wait for two rounds,
+ * and no longer.
  *
- * A file need not keep to that, or say it at all: of more than QUEUE_MAX records, or of more memory
- * than they may take, the older half goes on. What comes later than that is late.
+ * A file may break that rule, or have no such marks: when more than QUEUE_MAX records wait, or they
+ * take too much memory, the older half goes on. Still older records come late.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define QUEUE_MAX (2u << 20)
 #define BYTES_MAX (192u << 20)
 
-struct entry {
+struct order_entry {
 	uint64_t ts;
 	struct pd_block *block;
 	uint32_t at;
@@ -25,8 +25,8 @@ struct entry {
 struct pd_order {
 	pd_record_fn *fn;
 	void *ctx;
-	VEC(struct entry) q;
-	VEC(struct entry) spare;
+	VEC(struct order_entry) q;
+	VEC(struct order_entry) spare;
 	VEC(size_t) runs; /* where each begins */
 	uint64_t max_ts, flush_ts;
 	size_t bytes; /* of the blocks in which they lie */
@@ -55,8 +55,8 @@ void pd_order_free(struct pd_order *o)
 
 /* ---- sorting: there are as many sorted runs as there are CPUs ---- */
 
-static void merge(struct entry *to, const struct entry *a, size_t na, const struct entry *b,
-		  size_t nb)
+static void perfdata_order_merge(struct order_entry *to, const struct order_entry *a, size_t na,
+				 const struct order_entry *b, size_t nb)
 {
 	while (na && nb) {
 		if (b->ts < a->ts) {
@@ -83,7 +83,7 @@ static void find_runs(struct pd_order *o)
 
 static void swap(struct pd_order *o)
 {
-	struct entry *v = o->q.v;
+	struct order_entry *v = o->q.v;
 	size_t room = o->q.room;
 
 	o->q.v = o->spare.v;
@@ -92,7 +92,7 @@ static void swap(struct pd_order *o)
 	o->spare.room = room;
 }
 
-static void sort(struct pd_order *o)
+static void perfdata_order_sort(struct pd_order *o)
 {
 	find_runs(o);
 	while (o->runs.n > 2) {
@@ -102,7 +102,7 @@ static void sort(struct pd_order *o)
 		for (i = 0; i + 2 < o->runs.n; i += 2) {
 			size_t a = o->runs.v[i], b = o->runs.v[i + 1], c = o->runs.v[i + 2];
 
-			merge(o->spare.v + a, o->q.v + a, b - a, o->q.v + b, c - b);
+			perfdata_order_merge(o->spare.v + a, o->q.v + a, b - a, o->q.v + b, c - b);
 			o->runs.v[n++] = a;
 		}
 		if (i + 1 < o->runs.n) {
@@ -123,7 +123,7 @@ static void sort(struct pd_order *o)
 static void pass(struct pd_order *o, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct entry *e = &o->q.v[i];
+		struct order_entry *e = &o->q.v[i];
 		const uint8_t *rec = e->block->data + e->at;
 		struct perf_event_header h;
 
@@ -140,16 +140,17 @@ static void pass(struct pd_order *o, size_t n)
 
 void pd_order_put(struct pd_order *o, uint64_t ts, struct pd_block *b, const uint8_t *rec)
 {
-	vec_push(&o->q, (struct entry){.ts = ts, .block = b, .at = (uint32_t)(rec - b->data)});
+	vec_push(&o->q,
+		 (struct order_entry){.ts = ts, .block = b, .at = (uint32_t)(rec - b->data)});
 	pd_block_hold(b);
 	if (!b->queued++)
 		o->bytes += b->room;
 	if (ts > o->max_ts)
 		o->max_ts = ts;
 	if (o->q.n >= QUEUE_MAX || o->bytes >= BYTES_MAX) {
-		sort(o);
+		perfdata_order_sort(o);
 		pass(o, o->q.n / 2 + 1);
-		/* One old record in each block: then all of them go. */
+		/* If one old record holds each block, all records go. */
 		if (o->bytes >= BYTES_MAX / 4 * 3)
 			pd_order_drain(o);
 	}
@@ -159,7 +160,7 @@ void pd_order_round(struct pd_order *o)
 {
 	size_t n = 0;
 
-	sort(o);
+	perfdata_order_sort(o);
 	while (n < o->q.n && o->q.v[n].ts <= o->flush_ts)
 		n++;
 	pass(o, n);
@@ -168,6 +169,6 @@ void pd_order_round(struct pd_order *o)
 
 void pd_order_drain(struct pd_order *o)
 {
-	sort(o);
+	perfdata_order_sort(o);
 	pass(o, o->q.n);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records in the order of the file. They are read into blocks of memory, in which they stay while
- * somebody holds them; a record that a block's end cuts is carried over to the next one. Compressed
- * records hold a zstd stream, of which the output is such a run of records again: it is read in the
- * same way, before the file goes on. However much comes out of it, it comes block by block.
+ * Records in the order of the file. They are read into blocks of memory, and stay there while
+ * somebody holds the block; a record that a block's end cuts is carried over to the next one.
+ * Compressed records hold a zstd stream, whose output is a run of records again: it is read in the
+ * same way, before the file goes on. However long it is, it comes block by block.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ double pd_reader_done(const struct pd_reader *r)
 
 /* ---- blocks ---- */
 
-static size_t left(const struct feed *fd)
+static size_t perfdata_read_left(const struct feed *fd)
 {
 	return fd->block ? fd->block->len - fd->pos : 0;
 }
@@ -86,7 +86,7 @@ static size_t left(const struct feed *fd)
 static void make_room(struct feed *fd)
 {
 	struct pd_block *old = fd->block, *b;
-	size_t keep = left(fd);
+	size_t keep = perfdata_read_left(fd);
 
 	if (old && old->room - old->len >= RECORD_MAX)
 		return;
@@ -100,17 +100,18 @@ static void make_room(struct feed *fd)
 }
 
 /* 1 and a whole record, 0: more bytes are needed. */
-static int take(struct pd_reader *r, struct feed *fd, const uint8_t **ret, size_t *ret_len)
+static int perfdata_read_take(struct pd_reader *r, struct feed *fd, const uint8_t **ret,
+			      size_t *ret_len)
 {
 	struct perf_event_header h;
 
-	if (left(fd) < sizeof(h))
+	if (perfdata_read_left(fd) < sizeof(h))
 		return 0;
 	memcpy(&h, fd->block->data + fd->pos, sizeof(h));
 	if (h.size < sizeof(h))
 		return err_set(-EBADMSG, "%s is damaged: a record of %u bytes%s", r->f->path,
 			       h.size, fd == &r->file ? "" : ", in what was compressed");
-	if (left(fd) < h.size)
+	if (perfdata_read_left(fd) < h.size)
 		return 0;
 	*ret = fd->block->data + fd->pos;
 	*ret_len = h.size;
@@ -129,7 +130,7 @@ static int fill_file(struct pd_reader *r)
 	size_t n;
 
 	if (!rest) {
-		r->cut |= left(&r->file) > 0;
+		r->cut |= perfdata_read_left(&r->file) > 0;
 		return 0;
 	}
 	make_room(&r->file);
@@ -151,7 +152,7 @@ static int fill_file(struct pd_reader *r)
 
 int pd_reader_skip(struct pd_reader *r, uint64_t len)
 {
-	uint64_t have = left(&r->file), n = len < have ? len : have;
+	uint64_t have = perfdata_read_left(&r->file), n = len < have ? len : have;
 
 	r->file.pos += n;
 	len -= n;
@@ -169,11 +170,12 @@ int pd_reader_extra(struct pd_reader *r, size_t len, uint8_t **ret)
 	uint8_t *to;
 	int rc;
 
-	if (len > left(&r->file) + (r->f->data_end - r->at))
+	if (len > perfdata_read_left(&r->file) + (r->f->data_end - r->at))
 		return err_set(-EBADMSG, "%s is cut off", r->f->path);
 	to = mem_alloc(len + 1);
 	while (have < len) {
-		size_t n = left(&r->file) < len - have ? left(&r->file) : len - have;
+		size_t n = perfdata_read_left(&r->file) < len - have ? perfdata_read_left(&r->file)
+								     : len - have;
 
 		if (n)
 			memcpy(to + have, r->file.block->data + r->file.pos, n);
@@ -251,7 +253,7 @@ int pd_next(struct pd_reader *r, const uint8_t **ret, size_t *ret_len, struct pd
 	int rc;
 
 	for (;;) {
-		rc = take(r, &r->zst, ret, ret_len);
+		rc = perfdata_read_take(r, &r->zst, ret, ret_len);
 		if (rc) {
 			*ret_block = r->zst.block;
 			return rc;
@@ -261,7 +263,7 @@ int pd_next(struct pd_reader *r, const uint8_t **ret, size_t *ret_len, struct pd
 			return rc;
 		if (rc)
 			continue;
-		while (!(rc = take(r, &r->file, ret, ret_len))) {
+		while (!(rc = perfdata_read_take(r, &r->file, ret, ret_len))) {
 			rc = fill_file(r);
 			if (rc <= 0)
 				return rc;

@@ -78,7 +78,7 @@ static int find_tracepoints(struct pd_file *f)
 				       "%s has tracepoints, but not their formats: it is cut off, "
 				       "or perf was killed while it wrote it",
 				       f->path);
-		/* Of single threads, a switch is seen only when they leave. */
+		/* An event of single threads shows a switch only when they leave. */
 		if ((a->a.sample_type & needs) != needs || a->a.enable_on_exec)
 			continue;
 		if (is_sched(a, "sched_switch"))
@@ -90,7 +90,7 @@ static int find_tracepoints(struct pd_file *f)
 		else if (is_sched(a, "sched_wakeup"))
 			wakeup = a;
 	}
-	/* Both tell of the same: the first does so where the waker is. */
+	/* Both mean the same waking; sched_waking fires where the waker is. */
 	if (wakeup && !waking)
 		wakeup->role = PD_WAKING;
 	return 0;
@@ -133,7 +133,7 @@ int pd_choose(struct pd_import *i, const char *event)
 	if (i->scheduler)
 		i->switch_records = false;
 	i->has_switches = i->switch_records || i->scheduler;
-	/* Switches tell more than waits that were measured. */
+	/* Switches say more than measured waits. */
 	if (pd_with_role(f, PD_OFFCPU) && !i->has_switches)
 		i->no_cpus = true;
 	for (size_t k = 0; i->has_switches && k < f->attrs.n; k++)

@@ -3,8 +3,8 @@
  * perf.data, as `perf record` and `perf sched record` write it.
  *
  * What a capture gets from it depends on the events that it holds: samples of one of them, switches
- * and wakings from the scheduler's tracepoints or from the kernel's switch records. All that none
- * of them tells is said to be unseen.
+ * and wakings from the scheduler's tracepoints or from the kernel's switch records. The capture
+ * lists as unseen what none of them shows.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,12 +12,14 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "arch/host.h"
 #include "base/err.h"
-#include "capture/arrays.h"
-#include "capture/machine.h"
+#include "engine/arrays.h"
 #include "import/perfdata.h"
+#include "record/machine.h"
+#include "wire/meta.h"
 
-static bool knows(const uint8_t *head, size_t n)
+static bool perfdata_run_knows(const uint8_t *head, size_t n)
 {
 	return n >= 8 && (!memcmp(head, "PERFILE2", 8) || !memcmp(head, "2ELIFREP", 8));
 }
@@ -32,26 +34,27 @@ static bool told_all(const struct pd_file *f)
 	return false;
 }
 
-static void describe(struct pd_import *i)
+static void perfdata_run_describe(struct pd_import *i)
 {
 	const struct pd_attr *sampled = pd_with_role(i->f, PD_SAMPLE);
 	struct pd_file *f = i->f;
 	struct sink *s = &i->s;
 
-	sink_meta(s, "host", f->host);
-	sink_meta(s, "kernel", f->release);
-	sink_meta(s, "machine", f->arch);
+	writer_meta(s->w, META_HOST, f->host);
+	writer_meta(s->w, META_KERNEL, f->release);
+	writer_meta(s->w, META_MACHINE, f->arch);
 	if (f->version[0])
-		sink_meta(s, "perf_version", f->version);
+		writer_meta(s->w, META_PERF_VERSION, f->version);
 	if (f->cpus)
-		sink_number(s, "cpus", f->cpus);
-	sink_number(s, "freq_hz", sampled ? pd_freq(sampled) : 0);
+		writer_meta_number(s->w, META_CPUS, f->cpus);
+	writer_meta_number(s->w, META_FREQ_HZ, sampled ? pd_freq(sampled) : 0);
 	if (sampled)
-		sink_meta(s, "event", sampled->name);
-	sink_meta(s, "scope", pd_with_role(f, PD_SWITCH) || told_all(f) ? "system" : "command");
+		writer_meta(s->w, META_EVENT, sampled->name);
+	writer_meta(s->w, META_SCOPE,
+		    pd_with_role(f, PD_SWITCH) || told_all(f) ? "system" : "command");
 	for (size_t k = 0; k < f->command.n; k++)
-		sink_meta(s, "command", f->command.v[k]);
-	sink_unseen(s, pd_unseen(i));
+		writer_meta(s->w, META_COMMAND, f->command.v[k]);
+	writer_unseen(s->w, pd_unseen(i));
 }
 
 /* Names of the kernel and of processes are those of this machine only if it has not booted since.
@@ -64,12 +67,12 @@ static void tell_boot(struct pd_import *i)
 	if (!i->kernel_at)
 		return;
 	snprintf(text, sizeof(text), "0x%" PRIx64, i->kernel_at);
-	sink_meta(&i->s, "kernel_text", text);
+	writer_meta(i->s.w, META_KERNEL_TEXT, text);
 	if (uname(&u) || strcmp(u.nodename, i->f->host) || strcmp(u.release, i->f->release) ||
 	    machine_kernel_text() != i->kernel_at)
 		return;
 	machine_boot_id(boot, sizeof(boot));
-	sink_meta(&i->s, "boot_id", boot);
+	writer_meta(i->s.w, META_BOOT_ID, boot);
 }
 
 static void tell_rest(struct pd_import *i, struct pd_reader *r)
@@ -108,8 +111,7 @@ static void tell_rest(struct pd_import *i, struct pd_reader *r)
 
 static bool wants_tables(const struct pd_file *f)
 {
-	/* The tables are those of x86-64. */
-	if (f->arch[0] && strcmp(f->arch, "x86_64"))
+	if (f->arch[0] && strcmp(f->arch, ARCH_NAME))
 		return false;
 	for (size_t i = 0; i < f->attrs.n; i++)
 		if (f->attrs.v[i].a.sample_type & PERF_SAMPLE_STACK_USER)
@@ -123,10 +125,11 @@ static bool unwind_arrays(struct engine *e, struct unwind_arrays *ret)
 	struct pd_import *i = (struct pd_import *)((char *)s - offsetof(struct pd_import, s));
 
 	*ret = i->arrays;
-	return ret->rows && ret->blocks && ret->rules && ret->objects;
+	return ret->objects;
 }
 
-static int begin(struct pd_import *i, const struct import_opts *o, struct import_result *res)
+static int perfdata_run_begin(struct pd_import *i, const struct import_opts *o,
+			      struct import_result *res)
 {
 	static const struct engine_ops ops = {.name = "import", .unwind_arrays = unwind_arrays};
 	struct writer_clock none = {0};
@@ -136,10 +139,10 @@ static int begin(struct pd_import *i, const struct import_opts *o, struct import
 	rc = rc ? rc : sink_open(&i->s, o, i->f->has_clock ? &i->f->clock : &none, res);
 	if (rc)
 		return rc;
-	describe(i);
-	if (wants_tables(i->f) && arrays_open(&i->arrays)) {
+	perfdata_run_describe(i);
+	if (wants_tables(i->f) && arrays_open(&i->arrays, 0)) {
 		i->s.engine.ops = &ops;
-		i->tables = tables_new(&i->s.engine, i->s.procs);
+		i->tables = tables_new(&i->s.engine, i->s.procs, &(struct tables_opts){0});
 	}
 	return 0;
 }
@@ -163,7 +166,7 @@ static int take_extra(struct pd_import *i, struct pd_reader *r, const uint8_t *r
 	return rc ? rc : pd_reader_skip(r, (8 - size % 8) % 8);
 }
 
-/* What the events are is settled once their records come. */
+/* Header records count only before the first record of an event. */
 static int header_record(struct pd_import *i, struct pd_reader *r, const uint8_t *rec, size_t len)
 {
 	int rc = take_extra(i, r, rec, len);
@@ -194,7 +197,7 @@ static int read_all(struct pd_import *i, struct pd_reader *r, const struct impor
 				return rc;
 		} else {
 			/* In the pipe form all events are told before the first record. */
-			if (!i->s.w && (rc = begin(i, o, res)))
+			if (!i->s.w && (rc = perfdata_run_begin(i, o, res)))
 				return rc;
 			pd_order_put(i->order, pd_time_of(i->f, rec, len), block, rec);
 		}
@@ -204,7 +207,7 @@ static int read_all(struct pd_import *i, struct pd_reader *r, const struct impor
 	return rc;
 }
 
-static int finish(struct pd_import *i, struct pd_reader *r, int rc)
+static int perfdata_run_finish(struct pd_import *i, struct pd_reader *r, int rc)
 {
 	if (!rc && i->s.w) {
 		pd_order_drain(i->order);
@@ -225,7 +228,7 @@ static int finish(struct pd_import *i, struct pd_reader *r, int rc)
 	return rc;
 }
 
-static int run(const struct import_opts *o, int fd, struct import_result *res)
+static int perfdata_import_run(const struct import_opts *o, int fd, struct import_result *res)
 {
 	struct pd_import *i = mem_zalloc(sizeof(*i));
 	struct pd_reader *r = NULL;
@@ -237,9 +240,9 @@ static int run(const struct import_opts *o, int fd, struct import_result *res)
 		r = pd_reader_new(&f);
 		i->order = pd_order_new(pd_event, i);
 		if (!f.pipe)
-			rc = begin(i, o, res);
+			rc = perfdata_run_begin(i, o, res);
 		rc = rc ? rc : read_all(i, r, o, res);
-		rc = finish(i, r, rc);
+		rc = perfdata_run_finish(i, r, rc);
 	}
 	pd_order_free(i->order);
 	pd_reader_free(r);
@@ -251,6 +254,6 @@ static int run(const struct import_opts *o, int fd, struct import_result *res)
 const struct importer import_perfdata = {
 	.name = "perfdata",
 	.words = "perf.data of perf record and perf sched record",
-	.knows = knows,
-	.run = run,
+	.knows = perfdata_run_knows,
+	.run = perfdata_import_run,
 };

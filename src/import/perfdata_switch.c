@@ -24,7 +24,7 @@ void pd_emit_switch(struct pd_import *i, uint64_t ts, uint32_t cpu, uint32_t pre
 	sink_put(&i->s, &ev);
 }
 
-/* It is back: where it has waited, if that is known. */
+/* The thread is back: writes where it has waited, if that is known. */
 static void comes_back(struct pd_import *i, struct pd_thread *t, uint32_t cpu, uint64_t ts)
 {
 	struct event ev = {.ts = ts,
@@ -78,7 +78,7 @@ static uint32_t state_of(const struct trace_event *e, uint64_t bits)
 	return state ? state : bits ? STATE_INTERRUPTIBLE : 0;
 }
 
-static void on_switch(struct pd_import *i, const struct trace_event *e, const struct pd_sample *s,
+static void on_switch(struct pd_import *i, const struct trace_event *e, const struct perf_record *r,
 		      uint16_t cpu, uint64_t ts)
 {
 	uint64_t prev, next, bits;
@@ -86,9 +86,9 @@ static void on_switch(struct pd_import *i, const struct trace_event *e, const st
 	uint32_t state;
 	char name[17];
 
-	if (!trace_number(e, TRACE_PREV_PID, s->raw, s->n_raw, &prev) ||
-	    !trace_number(e, TRACE_NEXT_PID, s->raw, s->n_raw, &next) ||
-	    !trace_number(e, TRACE_PREV_STATE, s->raw, s->n_raw, &bits)) {
+	if (!trace_number(e, TRACE_PREV_PID, r->sample.raw, r->sample.n_raw, &prev) ||
+	    !trace_number(e, TRACE_NEXT_PID, r->sample.raw, r->sample.n_raw, &next) ||
+	    !trace_number(e, TRACE_PREV_STATE, r->sample.raw, r->sample.n_raw, &bits)) {
 		i->damaged++;
 		return;
 	}
@@ -96,15 +96,15 @@ static void on_switch(struct pd_import *i, const struct trace_event *e, const st
 	next = (uint32_t)next;
 	state = state_of(e, bits);
 	if (prev) {
-		out = pd_thread(i, (uint32_t)prev, s->tid == prev ? s->pid : 0);
-		trace_name(e, TRACE_PREV_COMM, s->raw, s->n_raw, name);
+		out = pd_thread(i, (uint32_t)prev, r->tid == prev ? r->pid : 0);
+		trace_name(e, TRACE_PREV_COMM, r->sample.raw, r->sample.n_raw, name);
 		if (!out->comm[0] && !out->told)
 			memcpy(out->comm, name, sizeof(name));
-		if (s->tid == prev)
-			pd_tell_thread(i, (uint32_t)prev, s->pid, ts);
+		if (r->tid == prev)
+			pd_tell_thread(i, (uint32_t)prev, r->pid, ts);
 		out->waiting = state && !(state & (STATE_PREEMPTED | STATE_DEAD));
-		if (out->waiting && s->chain)
-			pd_stacks(i, s, &out->kstack, &out->ustack);
+		if (out->waiting && r->sample.chain)
+			pd_stacks(i, r, &out->kstack, &out->ustack);
 		if (state & STATE_DEAD && !out->dying) {
 			out->dying = true;
 			pd_bury(i, out);
@@ -114,42 +114,42 @@ static void on_switch(struct pd_import *i, const struct trace_event *e, const st
 	pd_cpu(i, cpu)->tid = (uint32_t)next;
 	if (next) {
 		in = pd_thread(i, (uint32_t)next, 0);
-		trace_name(e, TRACE_NEXT_COMM, s->raw, s->n_raw, name);
+		trace_name(e, TRACE_NEXT_COMM, r->sample.raw, r->sample.n_raw, name);
 		pd_name_thread(i, in, name, ts);
 		comes_back(i, in, cpu, ts);
 	}
 }
 
-static void on_waking(struct pd_import *i, const struct trace_event *e, const struct pd_sample *s,
+static void on_waking(struct pd_import *i, const struct trace_event *e, const struct perf_record *r,
 		      uint16_t cpu, uint64_t ts)
 {
 	struct event ev = {.ts = ts, .kind = EV_WAKING, .cpu = cpu};
 	uint64_t wakee, flags = 0;
 	char name[17];
 
-	if (!trace_number(e, TRACE_PID, s->raw, s->n_raw, &wakee)) {
+	if (!trace_number(e, TRACE_PID, r->sample.raw, r->sample.n_raw, &wakee)) {
 		i->damaged++;
 		return;
 	}
-	if (s->tid && s->tid != PD_NOBODY)
-		pd_tell_thread(i, s->tid, s->pid, ts);
+	if (r->tid && r->tid != PD_NOBODY)
+		pd_tell_thread(i, r->tid, r->pid, ts);
 	ev.waking.wakee = (uint32_t)wakee;
-	ev.waking.waker = s->tid;
+	ev.waking.waker = r->tid;
 	ev.waking.ctx = WAKE_UNKNOWN;
-	if (trace_number(e, TRACE_COMMON_FLAGS, s->raw, s->n_raw, &flags))
+	if (trace_number(e, TRACE_COMMON_FLAGS, r->sample.raw, r->sample.n_raw, &flags))
 		ev.waking.ctx = flags & FLAG_NMI       ? WAKE_NMI
 				: flags & FLAG_HARDIRQ ? WAKE_HARDIRQ
 				: flags & FLAG_SOFTIRQ ? WAKE_SOFTIRQ
 						       : WAKE_TASK;
-	if (s->chain)
-		pd_stacks(i, s, &ev.waking.kstack, &ev.waking.ustack);
+	if (r->sample.chain)
+		pd_stacks(i, r, &ev.waking.kstack, &ev.waking.ustack);
 	sink_put(&i->s, &ev);
-	trace_name(e, TRACE_COMM, s->raw, s->n_raw, name);
+	trace_name(e, TRACE_COMM, r->sample.raw, r->sample.n_raw, name);
 	if (wakee)
 		pd_name_thread(i, pd_thread(i, (uint32_t)wakee, 0), name, ts);
 }
 
-static void on_fork(struct pd_import *i, const struct trace_event *e, const struct pd_sample *s,
+static void on_fork(struct pd_import *i, const struct trace_event *e, const struct perf_record *r,
 		    uint16_t cpu, uint64_t ts)
 {
 	struct event ev = {.ts = ts, .kind = EV_FORK, .cpu = cpu};
@@ -157,8 +157,8 @@ static void on_fork(struct pd_import *i, const struct trace_event *e, const stru
 	struct pd_thread *t;
 	char name[17];
 
-	if (!trace_number(e, TRACE_PARENT_PID, s->raw, s->n_raw, &parent) ||
-	    !trace_number(e, TRACE_CHILD_PID, s->raw, s->n_raw, &child)) {
+	if (!trace_number(e, TRACE_PARENT_PID, r->sample.raw, r->sample.n_raw, &parent) ||
+	    !trace_number(e, TRACE_CHILD_PID, r->sample.raw, r->sample.n_raw, &child)) {
 		i->damaged++;
 		return;
 	}
@@ -166,30 +166,31 @@ static void on_fork(struct pd_import *i, const struct trace_event *e, const stru
 	if (i->fork_records || !(uint32_t)child)
 		return;
 	t = pd_thread(i, (uint32_t)child, 0);
-	trace_name(e, TRACE_CHILD_COMM, s->raw, s->n_raw, name);
+	trace_name(e, TRACE_CHILD_COMM, r->sample.raw, r->sample.n_raw, name);
 	memcpy(t->comm, name, sizeof(name));
 	ev.fork = (struct ev_fork){
 		.tid = (uint32_t)child, .parent = (uint32_t)parent, .name = t->comm};
 	sink_put(&i->s, &ev);
 }
 
-void pd_sched(struct pd_import *i, const struct pd_attr *a, const struct pd_sample *s, uint64_t ts)
+void pd_sched(struct pd_import *i, const struct pd_attr *a, const struct perf_record *r,
+	      uint64_t ts)
 {
-	uint16_t cpu = pd_cpu_number(s->cpu);
+	uint16_t cpu = pd_cpu_number(r->cpu);
 
-	if (!a->format || !s->raw)
+	if (!a->format || !r->sample.raw)
 		i->damaged++;
 	else if (a->role == PD_SWITCH)
-		on_switch(i, a->format, s, cpu, ts);
+		on_switch(i, a->format, r, cpu, ts);
 	else if (a->role == PD_WAKING)
-		on_waking(i, a->format, s, cpu, ts);
+		on_waking(i, a->format, r, cpu, ts);
 	else if (a->role == PD_FORK)
-		on_fork(i, a->format, s, cpu, ts);
+		on_fork(i, a->format, r, cpu, ts);
 }
 
 /* ---- records ---- */
 
-static uint32_t leaves(struct pd_import *i, uint32_t tid, bool preempt)
+static uint32_t perfdata_switch_leaves(struct pd_import *i, uint32_t tid, bool preempt)
 {
 	struct pd_thread *t;
 
@@ -207,11 +208,11 @@ static void out_of(struct pd_import *i, uint32_t prev, uint32_t next, bool preem
 	uint32_t state;
 
 	if (prev == PD_NOBODY && now->tid != PD_NOBODY) {
-		/* Buried already: it has no number any more. */
+		/* The thread that ended has no tid any more. */
 		prev = now->tid;
 		state = STATE_DEAD;
 	} else {
-		state = leaves(i, prev, preempt);
+		state = perfdata_switch_leaves(i, prev, preempt);
 	}
 	pd_emit_switch(i, ts, cpu, prev, next, state);
 	now->tid = next;
@@ -223,37 +224,30 @@ static void into(struct pd_import *i, uint32_t next, uint32_t other, bool wide, 
 	struct pd_cpu *now = pd_cpu(i, cpu);
 	uint32_t prev = PD_NOBODY, state = 0;
 
-	/* The record of who left has told it already. Some threads never tell: then this does. */
+	/* The record of the thread that left has told this switch already, unless there is none. */
 	if (wide && now->tid == next)
 		return;
 	if (wide && now->tid != PD_NOBODY) {
 		prev = other;
 		if (prev != now->tid)
-			pd_emit_switch(i, ts, cpu, now->tid, prev, leaves(i, now->tid, false));
-		state = leaves(i, prev, false);
+			pd_emit_switch(i, ts, cpu, now->tid, prev,
+				       perfdata_switch_leaves(i, now->tid, false));
+		state = perfdata_switch_leaves(i, prev, false);
 	}
 	pd_emit_switch(i, ts, cpu, prev, next, state);
 	now->tid = next;
 }
 
-bool pd_switched(struct pd_import *i, const struct perf_event_header *h, struct cursor c,
-		 const struct pd_context *ctx, uint64_t ts)
+void pd_switched(struct pd_import *i, const struct perf_record *r, uint64_t ts)
 {
-	bool wide = h->type == PERF_RECORD_SWITCH_CPU_WIDE;
-	uint16_t cpu = pd_cpu_of(i, ctx->cpu, ctx->tid);
-	uint32_t other = PD_NOBODY;
+	const struct perf_switch *s = &r->switched;
+	uint16_t cpu = pd_cpu_of(i, r->cpu, r->tid);
+	uint32_t other = s->wide ? s->other_tid : PD_NOBODY;
 
-	i->wide |= wide;
-	if (wide) {
-		cur_skip(&c, 4);
-		other = cur_u32(&c);
-	}
-	if (!cur_ok(&c))
-		return false;
-	pd_tell_thread(i, ctx->tid, ctx->pid, ts);
-	if (h->misc & PERF_RECORD_MISC_SWITCH_OUT)
-		out_of(i, ctx->tid, other, h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, cpu, ts);
+	i->wide |= s->wide;
+	pd_tell_thread(i, r->tid, r->pid, ts);
+	if (s->out)
+		out_of(i, r->tid, other, s->preempt, cpu, ts);
 	else
-		into(i, ctx->tid, other, wide, cpu, ts);
-	return true;
+		into(i, r->tid, other, s->wide, cpu, ts);
 }

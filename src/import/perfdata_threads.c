@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The threads and processes of a perf.data file. A thread is introduced as soon as its process is
- * known. /proc of this machine is never asked: the numbers are those of another one, or of another
- * time.
+ * known. The importer never asks this machine's /proc: the tids are of another machine, or of
+ * another time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ void pd_forget(struct pd_import *i, uint32_t tid)
 	free(t);
 }
 
-/* Records of a thread may come after that of its end: it is remembered a while longer. */
+/* Remembers an ended thread for a while: more of its records may follow. */
 void pd_bury(struct pd_import *i, struct pd_thread *t)
 {
 	uint32_t *place = &i->buried[i->n_buried++ % ARRAY_LEN(i->buried)];

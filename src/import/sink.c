@@ -3,14 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
-#include "capture/outfile.h"
-#include "capture/symbolize.h"
+#include "record/outfile.h"
+#include "record/symbolize.h"
 #include "store/reader.h"
+#include "wire/meta.h"
 
 #define STACKS_BUDGET (16u << 20)
 
@@ -19,49 +21,23 @@ static const struct engine_ops no_engine = {.name = "import"};
 int sink_open(struct sink *s, const struct import_opts *o, const struct writer_clock *clock,
 	      struct import_result *res)
 {
-	int rc = outfile_put_aside(o->output, res->saved_as, sizeof(res->saved_as));
+	char *path = NULL;
+	int fd, rc = outfile_open(o->output, &path, &fd);
 
-	*s = (struct sink){.opts = o, .res = res, .engine = {.ops = &no_engine}};
-	rc = rc ? rc : writer_open(o->output, &(struct writer_opts){.clock = clock}, &s->w);
-	if (rc)
+	*s = (struct sink){.opts = o, .res = res, .engine = {.ops = &no_engine}, .path = path};
+	rc = rc ? rc : writer_open_fd(fd, o->output, &(struct writer_opts){.clock = clock}, &s->w);
+	if (rc) {
+		free(path);
 		return rc;
-	outfile_give(o->output);
+	}
 	s->procs = procs_new(s->w);
 	s->stacks = stacks_new(s->w, s->procs, &s->engine, STACKS_BUDGET);
-	sink_meta(s, "engine", "import");
-	sink_meta(s, "thaw_version", THAW_VERSION);
-	sink_meta(s, "imported", o->path);
-	sink_meta(s, "imported_as", res->format);
-	sink_meta(s, "kernel_locks", "no");
+	writer_meta(s->w, META_ENGINE, "import");
+	writer_meta(s->w, META_THAW_VERSION, THAW_VERSION);
+	writer_meta(s->w, META_IMPORTED, o->path);
+	writer_meta(s->w, META_IMPORTED_AS, res->format);
+	writer_meta(s->w, META_KERNEL_LOCKS, "no");
 	return 0;
-}
-
-void sink_meta(struct sink *s, const char *key, const char *value)
-{
-	writer_meta(s->w, key, value);
-}
-
-void sink_number(struct sink *s, const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	writer_meta(s->w, key, text);
-}
-
-void sink_unseen(struct sink *s, uint32_t bits)
-{
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} rows[] = {
-#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, name},
-#include "wire/unseen.def"
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (bits & rows[i].bit)
-			sink_meta(s, "unseen", rows[i].name);
 }
 
 void sink_begin(struct sink *s, uint64_t ts)
@@ -89,7 +65,7 @@ void sink_lost(struct sink *s, uint64_t ts, uint16_t cpu, const struct ev_lost *
 	sink_put(s, &ev);
 }
 
-static void end(struct sink *s)
+static void sink_end(struct sink *s)
 {
 	struct event ev = {.ts = s->last_ts, .kind = EV_MARK, .mark = {.what = MARK_END}};
 
@@ -110,10 +86,10 @@ static int add_names(struct sink *s)
 	struct reader *r;
 	int rc = writer_flush(s->w, true);
 
-	rc = rc ? rc : reader_open(s->opts->output, &r);
+	rc = rc ? rc : writer_reader(s->w, &r);
 	if (rc)
 		return rc;
-	st = symbolize(r, notes, sizeof(notes) / 2);
+	st = symbolize(r, NULL, notes, sizeof(notes) / 2);
 	reader_close(r);
 	writer_symbols(s->w, st);
 	symtab_free(st);
@@ -129,7 +105,7 @@ int sink_close(struct sink *s, int rc)
 	if (!s->w)
 		return rc;
 	if (!rc) {
-		end(s);
+		sink_end(s);
 		rc = s->opts->no_names ? 0 : add_names(s);
 	}
 	s->res->events = writer_events(s->w);
@@ -141,13 +117,12 @@ int sink_close(struct sink *s, int rc)
 	else
 		rc = writer_close(s->w, END_DONE);
 	s->w = NULL;
-	if (!stat(s->opts->output, &st))
+	if (!stat(s->path, &st))
 		s->res->bytes = (uint64_t)st.st_size;
-	if (!rc)
-		return 0;
-	unlink(s->opts->output);
-	/* What was there before is as it was. */
-	if (s->res->saved_as[0] && !rename(s->res->saved_as, s->opts->output))
-		s->res->saved_as[0] = '\0';
+	rc = rc ? rc : outfile_settle(&s->path, s->res->saved_as, sizeof(s->res->saved_as));
+	if (rc)
+		unlink(s->path);
+	free(s->path);
+	s->path = NULL;
 	return rc;
 }

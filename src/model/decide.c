@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * When all events are in: the kind of each futex, the reason of each row of waits, and with that
- * the threads' sums.
+ * Decides, when all events are in, the kind of each futex and the reason of each row of waits, and
+ * sums these up by thread.
  *
  * What libc's functions on the user stacks say is weighed against the words: pthread_cond_wait()
  * takes its mutex again before it returns, and a sleep in there is on the mutex. glibc sleeps by
  * FUTEX_WAIT for a 2 in its mutexes only (and, by chance, at the second round of a barrier). A lock
- * that a program sleeps on by syscall() is its own: what stands behind its word is anything, even
- * if it looks like the owner of a mutex.
+ * that a program sleeps on by syscall() is the program's own make: what follows its word may be
+ * anything, even if it looks like the owner of a mutex.
  */
-#include "model/classify.h"
 #include "model/idle.h"
-#include "model/lock.h"
+#include "model/lock_events.h"
 #include "model/model.h"
 
 /* Of one lock: how many waits were under which function of libc. */
@@ -78,9 +77,7 @@ static void decide_kind(struct lock *l, const struct votes *v)
 }
 
 /* glibc's condition variables have two words to sleep on, in turn, at the end of the struct. */
-#define CONDVAR_WORDS 40
-
-static void join_condvars(struct locks *l)
+static void join_condvars(struct locks *l, const struct arch_libc *libc)
 {
 	struct map by_base = {0};
 
@@ -91,7 +88,7 @@ static void join_condvars(struct locks *l)
 
 		if (lock->kind != LOCK_CONDVAR || !lock->realtime || lock->shared)
 			continue;
-		lock->addr = (lock->addr & ~7ull) - CONDVAR_WORDS;
+		lock->addr = (lock->addr & ~7ull) - libc->condvar_words;
 		slot = map_put(&by_base, map_mix(lock->addr) + lock->process, &fresh);
 		if (fresh)
 			*slot = i + 1;
@@ -102,10 +99,10 @@ static void join_condvars(struct locks *l)
 }
 
 /*
- * An rwlock has three words to sleep on. Where a writer was seen, they have been one from the
- * beginning; where only the stack told, they are brought together here.
+ * An rwlock has three words to sleep on. Where a writer was seen, futex.c took them for one lock
+ * from the beginning; where only stacks showed the rwlock, they are joined here.
  */
-static void join_rwlocks(struct locks *l)
+static void join_rwlocks(struct locks *l, const struct arch_libc *libc)
 {
 	struct map by_base = {0};
 
@@ -119,7 +116,8 @@ static void join_rwlocks(struct locks *l)
 			if (lock->kind != LOCK_RWLOCK || lock->strong == (pass > 0) || lock->shared)
 				continue;
 			if (!lock->strong && word)
-				lock->addr -= lock->addr & 7 ? 12 : 8;
+				lock->addr -=
+					lock->addr & 7 ? libc->rwlock_writers : libc->rwlock_phase;
 			slot = map_put(&by_base, map_mix(lock->addr) + lock->process, &fresh);
 			if (fresh || !pass)
 				*slot = i + 1;
@@ -151,8 +149,24 @@ void locks_decide(struct model *m)
 	for (size_t i = 0; i < l->list.n; i++)
 		decide_kind(&l->list.v[i], &votes[i]);
 	free(votes);
-	join_rwlocks(l);
-	join_condvars(l);
+	if (m->arch) {
+		join_rwlocks(l, &m->arch->libc);
+		join_condvars(l, &m->arch->libc);
+	}
+}
+
+/* A kernel semaphore is not contended if all threads that slept on it waited for work. */
+static void find_work(struct model *m)
+{
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < m->tally.waits.n; i++) {
+			const struct wait_row *r = &m->tally.waits.v[i];
+			struct lock *l = r->lock ? locks_at(&m->locks, r->lock) : NULL;
+
+			if (l && l->kind == LOCK_KSEMAPHORE &&
+			    (r->verdict.reason == REASON_IDLE) == !pass)
+				l->for_work = !pass;
+		}
 }
 
 void model_decide(struct model *m)
@@ -164,6 +178,7 @@ void model_decide(struct model *m)
 
 		classify_row(&m->classify, r, r->lock ? locks_at(&m->locks, r->lock) : NULL);
 	}
+	find_work(m);
 	idle_decide(m);
 	for (size_t i = 0; i < m->timeline.threads.n; i++) {
 		struct thread *th = m->timeline.threads.v[i];

@@ -2,21 +2,22 @@
 /*
  * What a futex is, from the words that lie there, and who holds it.
  *
- * glibc (2.25 to 2.41, x86-64; all offsets in bytes from where the thread sleeps):
- *   mutex    { lock, count, owner +8, nusers +12, kind +16 }; sleeps on lock while it is 2, by
- *            FUTEX_WAIT, or WAIT_BITSET where there is a timeout. Between unlocking and the next
- *            locking owner and nusers are 0. Many others use the same protocol on one word (Go's
- *            runtime, Rust's std, glibc's own locks in malloc and stdio): no owner, just a futex.
- *   robust   the same, but lock holds the owner's tid, FUTEX_WAITERS and FUTEX_OWNER_DIED
- *   PI       the same, FUTEX_LOCK_PI: the kernel keeps the tid there
- *   rwlock   { readers, writers, wrphase +8, writers_futex +12, pad, pad, cur_writer +24 }; readers
- *            sleep on wrphase while it is 3, writers on writers_futex while it is 3 or on wrphase
- *            while it is 2. An rwlock is aligned to 8 bytes, which tells the two words apart.
- *   join     the tid in the thread's own descriptor, which the kernel clears; a shared futex
- *   cond     a word that is 0 (from 2.41 on a count), by FUTEX_WAIT_BITSET with the real-time
- * clock; so with semaphores: { value 0, waiters +4, private +8, pad } barrier  the number of the
- * round musl: mutexes but the normal ones have the owner's tid in the word slept on, as robust
- * ones.
+ * glibc, 2.25 to 2.41; struct arch_libc (arch/arch.h) says where the members are:
+ *   mutex     lock, count, owner, nusers, kind. Sleeps on lock while it is 2, by FUTEX_WAIT, or
+ *             WAIT_BITSET where there is a timeout. Between unlocking and the next locking owner
+ *             and nusers are 0. Many others use the same protocol on one word (Go's runtime, Rust's
+ *             std, glibc's own locks in malloc and stdio): no owner, just a futex.
+ *   robust    the same, but lock holds the owner's tid, FUTEX_WAITERS and FUTEX_OWNER_DIED
+ *   PI        the same, FUTEX_LOCK_PI: the kernel keeps the tid there
+ *   rwlock    readers, writers, wrphase, writers_futex, pad, pad, cur_writer. Readers sleep on
+ *             wrphase while it is 3, writers on writers_futex while it is 3 or on wrphase while it
+ *             is 2. An rwlock is aligned to 8 bytes, which tells the two words apart.
+ *   join      the tid in the thread's own descriptor, which the kernel clears; a shared futex
+ *   cond      a word that is 0 (from 2.41 on a count), by FUTEX_WAIT_BITSET with the real-time
+ *             clock
+ *   semaphore the same: value 0, waiters, private, pad
+ *   barrier   the number of the round
+ * musl: all mutexes but the normal ones have the owner's tid in the word slept on, as robust ones.
  *
  * One word proves nothing: memory is reused, and a tid is a small number. So an owner counts only
  * if it is a live thread of the same process, is not the waiter, and what is around it has the
@@ -24,9 +25,9 @@
  */
 #include <string.h>
 
-#include "model/chain.h"
-#include "model/machine.h"
+#include "model/lock_events.h"
 #include "model/model.h"
+#include "timeline/machine.h"
 
 enum {
 	CMD_WAIT = 0,
@@ -55,6 +56,7 @@ struct reading {
 
 struct context {
 	const struct model *m;
+	const struct arch_libc *libc;
 	const struct ev_futex *e;
 	const struct thread *th;
 	bool shared;
@@ -68,9 +70,19 @@ static const struct thread *owner_of(const struct context *c, uint32_t vtid)
 	return th != c->th ? th : NULL;
 }
 
-static bool mutex_shape(const struct ev_futex *e)
+/* The word `offset` bytes after the one slept on. */
+static uint32_t word_at(const struct ev_futex *e, unsigned offset)
 {
-	return e->word3 && e->word3 <= USERS_MAX && !(e->word4 & ~KIND_BITS);
+	const uint32_t words[] = {e->word, e->word1, e->word2, e->word3, e->word4};
+
+	return offset / 4 < ARRAY_LEN(words) ? words[offset / 4] : 0;
+}
+
+static bool mutex_shape(const struct context *c)
+{
+	uint32_t users = word_at(c->e, c->libc->mutex_users);
+
+	return users && users <= USERS_MAX && !(word_at(c->e, c->libc->mutex_kind) & ~KIND_BITS);
 }
 
 static struct reading read_pi(const struct context *c)
@@ -86,7 +98,8 @@ static struct reading read_owned_word(const struct context *c)
 {
 	const struct ev_futex *e = c->e;
 	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr};
-	bool robust = (e->word4 & KIND_ROBUST) && !(e->word4 & ~KIND_BITS);
+	uint32_t kind = word_at(e, c->libc->mutex_kind);
+	bool robust = (kind & KIND_ROBUST) && !(kind & ~KIND_BITS);
 
 	r.owner = owner_of(c, e->word & TID_MASK);
 	r.strong = r.owner || owner_of(c, e->val & TID_MASK);
@@ -102,14 +115,15 @@ static bool read_rwlock(const struct context *c, struct reading *r)
 {
 	const struct ev_futex *e = c->e;
 	bool phase = !(e->addr & 7);
-	uint32_t writer = phase ? e->word4 : e->word3;
+	unsigned at = phase ? c->libc->rwlock_phase : c->libc->rwlock_writers;
+	uint32_t writer = word_at(e, c->libc->rwlock_writer - at);
 
 	if (phase ? e->word2 || e->word3 || e->word1 > 3 : e->word1 || e->word2 || e->word4 > 1)
 		return false;
 	r->owner = owner_of(c, writer);
 	if (writer && !r->owner && writer != (c->th->vtid ? c->th->vtid : c->th->tid))
 		return false;
-	r->base = e->addr - (phase ? 8 : 12);
+	r->base = e->addr - at;
 	return true;
 }
 
@@ -118,8 +132,8 @@ static struct reading read_two(const struct context *c)
 	const struct ev_futex *e = c->e;
 	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr}, rw = {0};
 
-	if (mutex_shape(e))
-		r.owner = owner_of(c, e->word2);
+	if (mutex_shape(c))
+		r.owner = owner_of(c, word_at(e, c->libc->mutex_owner));
 	if (r.owner) {
 		r.families = FAMILY_MUTEX;
 		r.strong = true;
@@ -156,7 +170,7 @@ static struct reading read_futex(const struct context *c)
 	uint32_t cmd = e->op & FUTEX_OP_CMD;
 	const struct thread *ends;
 
-	if (e->op & FUTEX_OP_UNREAD) {
+	if (e->op & FUTEX_OP_UNREAD || !c->libc) {
 		plain.families = FAMILY_ALL;
 		return plain;
 	}
@@ -192,7 +206,7 @@ static struct reading read_futex(const struct context *c)
 
 /* The key of a lock: its process and address, or where in which shared memory it is. */
 static uint64_t key_of(const struct context *c, uint64_t addr, uint32_t process,
-		       const struct place *p)
+		       const struct lock_place *p)
 {
 	if (c->shared && p && p->shared)
 		return map_mix(p->shared) + map_mix(p->offset + (addr - p->addr)) + 1;
@@ -201,9 +215,10 @@ static uint64_t key_of(const struct context *c, uint64_t addr, uint32_t process,
 
 /* The rwlock that one of its words belongs to, if it has been recognised before. */
 static struct lock *known_rwlock(struct model *m, const struct context *c, uint32_t process,
-				 const struct place *p, uint32_t *ret_index)
+				 const struct lock_place *p, uint32_t *ret_index)
 {
-	uint64_t base = c->e->addr - (c->e->addr & 7 ? 12 : 8);
+	uint64_t base =
+		c->e->addr - (c->e->addr & 7 ? c->libc->rwlock_writers : c->libc->rwlock_phase);
 	struct lock *lock = locks_find(&m->locks, key_of(c, base, process, p), ret_index);
 
 	return lock && lock->addr == base && lock->families == FAMILY_RWLOCK ? lock : NULL;
@@ -226,11 +241,11 @@ static struct lock *lock_of(struct model *m, const struct context *c, const stru
 {
 	uint32_t process = processes_of(&m->processes, (struct thread *)c->th);
 	uint32_t place = locks_place(&m->locks, process, c->e->addr);
-	const struct place *p = place ? &m->locks.places.v[place - 1] : NULL;
+	const struct lock_place *p = place ? &m->locks.places.v[place - 1] : NULL;
 	uint64_t key = key_of(c, r->base, process, p);
 	struct lock *lock = NULL;
 
-	if (!r->strong && (r->families & FAMILY_RWLOCK) && !(c->e->op & FUTEX_OP_UNREAD))
+	if (c->libc && !r->strong && (r->families & FAMILY_RWLOCK) && !(c->e->op & FUTEX_OP_UNREAD))
 		lock = known_rwlock(m, c, process, p, ret_index);
 	if (lock)
 		return lock;
@@ -255,17 +270,38 @@ static struct lock *lock_of(struct model *m, const struct context *c, const stru
 	return lock;
 }
 
-/* Condition variables and joins have no holder, and an unknown futex none that could be known. */
+/* Condition variables and joins have no holder; that of an unknown futex cannot be known. */
 static bool may_have_holder(const struct lock *lock)
 {
 	return lock->families & FAMILY_HELD;
+}
+
+/*
+ * Words read later than the event show the holder at that later time. If that thread has slept
+ * since the event, it already held the lock then: no thread gets a lock asleep.
+ */
+static bool tells_holder(const struct ev_futex *e, const struct reading *r, uint64_t ts)
+{
+	return !(e->op & FUTEX_OP_LATER) ||
+	       (r->owner && r->owner->life && r->owner->life->asleep_at == ts);
+}
+
+/*
+ * The kernel hands a PI mutex over: it writes the next owner into the word, then wakes it. Who
+ * reads the word in between finds an owner that still sleeps on the mutex, and has not had it
+ * before. The waking tells the rest. (The kernel lets nobody sleep on a PI mutex of his own.)
+ */
+static bool is_handed_over(const struct lock *lock, uint32_t index, const struct thread *owner)
+{
+	return lock->families == FAMILY_PI && owner && owner->life &&
+	       owner->life->phase == INTERVAL_WAITING && owner->life->lock == index + 1;
 }
 
 void futex_event(struct model *m, const struct event *ev, uint64_t ts)
 {
 	const struct ev_futex *e = &ev->futex;
 	struct thread *th = life_alive(&m->timeline, e->tid);
-	struct context c = {.m = m, .e = e, .th = th};
+	struct context c = {.m = m, .libc = m->arch ? &m->arch->libc : NULL, .e = e, .th = th};
 	struct reading r;
 	struct lock *lock;
 	uint32_t index;
@@ -280,7 +316,8 @@ void futex_event(struct model *m, const struct event *ev, uint64_t ts)
 	if (th->life->klock && m->locks.list.v[th->life->klock - 1].kind == LOCK_RTMUTEX &&
 	    lock->families == FAMILY_PI)
 		th->life->klock = 0;
-	if (may_have_holder(lock))
-		chain_seen(m, index, ts, r.owner ? SEEN_HELD : SEEN_NOBODY,
+	if (may_have_holder(lock) && tells_holder(e, &r, ts) &&
+	    !is_handed_over(lock, index, r.owner))
+		chain_seen(&m->chain, index, ts, r.owner ? SEEN_HELD : SEEN_NOBODY,
 			   (struct thread *)r.owner);
 }

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-/* The next word of *s, which moves behind it. */
-static char *word(const char **s)
+#include "wire/meta.h"
+
+/* Takes the next word from *s. */
+static char *guarded_word(const char **s)
 {
 	size_t n = strcspn(*s, " ");
 	char *w = mem_strndup(*s, n);
@@ -15,19 +17,19 @@ static char *word(const char **s)
 
 void guarded_take(struct guarded *g, const struct reader *r)
 {
-	const char *val = reader_meta(r, "guard_verdict", 0);
+	const char *val = reader_meta(r, META_GUARD_VERDICT, 0);
 
 	guarded_done(g);
 	g->verdict = val ? mem_strdup(val) : NULL;
-	for (size_t i = 0; (val = reader_meta(r, "guard_finding", i)); i++) {
+	for (size_t i = 0; (val = reader_meta(r, META_GUARD_FINDING, i)); i++) {
 		struct guarded_finding *f = vec_add(&g->findings);
 
-		f->id = word(&val);
-		f->action = word(&val);
-		f->mechanisms = word(&val);
+		f->id = guarded_word(&val);
+		f->action = guarded_word(&val);
+		f->mechanisms = guarded_word(&val);
 		f->title = mem_strdup(val);
 	}
-	for (size_t i = 0; (val = reader_meta(r, "guard_engine", i)); i++)
+	for (size_t i = 0; (val = reader_meta(r, META_GUARD_ENGINE, i)); i++)
 		vec_push(&g->passed_over, mem_strdup(val));
 }
 

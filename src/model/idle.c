@@ -7,14 +7,16 @@
  *   - it waits on a condition variable, semaphore, unknown futex or for input from a pipe, at least
  *     one other thread of its process has its home there too, and they are woken one by one and by
  *     others: a pool. Threads that are woken all at once wait for a moment, not for work; threads
- *     that wake each other take turns, as with Python's global lock, which is a condition variable;
+ *     that wake each other take turns, as with Python's global lock, which is a condition variable.
+ *     Where nobody is woken at all, it must be a condition variable or a pipe: programs make locks
+ *     of semaphores and futexes (Python's are), and those of a hang look the same;
  *   - it waits on one of the former, and most of it ended by a timer of some length: nobody had
  *     anything for it.
  * Waits without a stack (short, or not ended) follow those with one, by lock or by call.
  */
 #include "model/idle.h"
 
-#include "model/classify.h"
+#include "model/wait/classify.h"
 #include "model/model.h"
 
 /* One thread at one place. */
@@ -30,7 +32,7 @@ struct stay {
 	bool home, idle;
 };
 
-/* A lock that is built on timed waits asks again sooner. */
+/* Locks built on timed waits use shorter timers than this. */
 #define TIMER_MIN_NS 40000000u
 
 struct idle {
@@ -43,15 +45,12 @@ struct idle {
 
 static bool pool_like(const struct wait_row *r)
 {
-	uint32_t nr = r->call & CALL_NR;
-
 	switch (r->verdict.reason) {
 	case REASON_CONDVAR:
 	case REASON_SEMAPHORE:
 	case REASON_FUTEX:
-		return true;
 	case REASON_PIPE:
-		return nr == 1 || nr == 20; /* read, readv: + 1 */
+		return true;
 	}
 	return false;
 }
@@ -136,29 +135,39 @@ static void add_wakers(struct idle *d)
 	}
 }
 
-/* How many threads of a process have their home at a place. */
+static bool may_be_lock(const struct stay *s)
+{
+	return s->reason == REASON_SEMAPHORE || s->reason == REASON_FUTEX;
+}
+
+/* By place and process: how many threads have their home there, and how often they were woken. */
 static void decide_stays(struct idle *d)
 {
-	struct map homes = {0};
+	struct map homes = {0}, woken = {0};
 
 	for (size_t i = 0; i < d->stays.n; i++) {
 		const struct stay *s = &d->stays.v[i];
 
-		if (s->home)
-			++*map_put(&homes, map_mix(s->place) + s->thread->pid, NULL);
+		if (!s->home)
+			continue;
+		++*map_put(&homes, map_mix(s->place) + s->thread->pid, NULL);
+		*map_put(&woken, map_mix(s->place) + s->thread->pid, NULL) += s->by_thread;
 	}
 	for (size_t i = 0; i < d->stays.n; i++) {
 		struct stay *s = &d->stays.v[i];
 		uint64_t *n = map_get(&homes, map_mix(s->place) + s->thread->pid);
+		uint64_t *wakes = map_get(&woken, map_mix(s->place) + s->thread->pid);
+		bool seen = wakes && (*wakes || !may_be_lock(s));
 		bool together = s->bursts && s->bursts * 2 >= s->wakes;
 		bool turns = s->by_peer && s->by_peer * 2 >= s->by_thread;
 		bool timer = s->timers && s->by_timer >= s->total / 2 &&
 			     s->by_timer / s->timers >= TIMER_MIN_NS;
 
 		if (s->home)
-			s->idle = s->loop || (n && *n >= 2 && !together && !turns) || timer;
+			s->idle = s->loop || (n && *n >= 2 && seen && !together && !turns) || timer;
 	}
 	map_done(&homes);
+	map_done(&woken);
 }
 
 static void make_idle(struct wait_row *r)
@@ -166,7 +175,7 @@ static void make_idle(struct wait_row *r)
 	r->verdict = (struct verdict){REASON_IDLE, EVIDENCE_HABIT};
 }
 
-/* What a stackless wait of a thread, on that lock or in that call, is like. */
+/* A wait without a stack is like those of the same thread on the same lock or in the same call. */
 static uint64_t like_key(const struct wait_row *r)
 {
 	uint64_t how = r->lock ? (uint64_t)r->lock << 20 : r->call & CALL_NR;
@@ -174,7 +183,7 @@ static uint64_t like_key(const struct wait_row *r)
 	return map_mix(how) + r->thread->index;
 }
 
-static void apply(struct idle *d)
+static void idle_apply(struct idle *d)
 {
 	struct tally *t = &d->m->tally;
 	struct map like = {0}; /* -> 1: idle, 2: not always */
@@ -207,7 +216,7 @@ void idle_decide(struct model *m)
 	add_rows(&d);
 	add_wakers(&d);
 	decide_stays(&d);
-	apply(&d);
+	idle_apply(&d);
 	free(d.waiting);
 	free(d.stay_of);
 	vec_done(&d.stays);

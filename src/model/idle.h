@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that wait for work by design. Decided from what they did all the time, when all of it is
- * known; docs/waits.md has the rule and its limits.
+ * Finds threads that wait for work by design, from all that they did in the recording;
+ * docs/waits.md has the rule and its limits.
  */
 #ifndef THAW_MODEL_IDLE_H
 #define THAW_MODEL_IDLE_H
 
 struct model;
 
-/* Turns the verdict of rows into IDLE where that is so; row.in keeps what it was. */
+/* Sets the verdict of such rows to IDLE; row.in keeps the former reason. */
 void idle_decide(struct model *m);
 
 #endif

@@ -4,25 +4,12 @@
  *
  * KLOCKED has the truth of how long it took to get a lock, spinning and sleeping together; KLOCK
  * says that the sleep that follows is on that lock. An address is one lock as long as its kind and
- * what it belongs to stay the same. Of short attempts that were added up (`more`) the number and
- * the sum are exact; each counts with their mean.
+ * what it belongs to stay the same. A window counts what lies in it. Of short attempts that were
+ * added up (`more`) the number and the sum are exact; each counts with their mean.
  */
-#include "model/chain.h"
-#include "model/machine.h"
+#include "model/lock_events.h"
 #include "model/model.h"
-
-enum lock_kind klock_kind(uint32_t flags)
-{
-	if (flags & KLOCK_RT)
-		return LOCK_RTMUTEX;
-	if (flags & KLOCK_PERCPU)
-		return LOCK_PERCPU_RWSEM;
-	if (flags & KLOCK_MUTEX)
-		return LOCK_KMUTEX;
-	if (flags & KLOCK_SPIN)
-		return flags & (KLOCK_READ | KLOCK_WRITE) ? LOCK_KRWLOCK : LOCK_SPINLOCK;
-	return flags & (KLOCK_READ | KLOCK_WRITE) ? LOCK_RWSEM : LOCK_KSEMAPHORE;
-}
+#include "timeline/machine.h"
 
 static struct lock *lock_of(struct locks *l, uint64_t addr, uint32_t flags, uint32_t what,
 			    uint64_t of, uint32_t *ret_index)
@@ -70,7 +57,22 @@ void klock_event(struct model *m, const struct event *ev, uint64_t ts)
 		return;
 	th->life->klock = index + 1;
 	th->life->announced = ts;
-	chain_seen(m, index, ts, owner ? SEEN_HELD : SEEN_NOBODY, owner);
+	suspects_sleep(&m->suspects, th, index + 1);
+	chain_seen(&m->chain, index, ts, owner ? SEEN_HELD : SEEN_NOBODY, owner);
+}
+
+/* The part of the time to get a lock that lies in the window. Attempts that were added up are
+ * short, and count as near the last of them. */
+static uint64_t took_inside(const struct timeline *t, const struct ev_klocked *e, uint64_t ts,
+			    uint64_t *ret_end)
+{
+	uint64_t start = ts - (e->took_ns < ts ? e->took_ns : ts);
+
+	*ret_end = ts < t->to ? ts : t->to;
+	if (e->more || !e->took_ns)
+		return e->took_ns;
+	start = later(start, t->from);
+	return start < *ret_end ? *ret_end - start : 0;
 }
 
 void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
@@ -79,7 +81,7 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 	struct thread *th = timeline_thread(&m->timeline, e->tid);
 	const struct thread *by;
 	uint32_t n = e->more < UINT32_MAX ? e->more + 1 : e->more;
-	uint64_t each = e->took_ns / n;
+	uint64_t each = e->took_ns / n, inside, end;
 	struct lock_row *r;
 	struct lock *lock;
 	uint32_t index;
@@ -91,16 +93,19 @@ void klocked_event(struct model *m, const struct event *ev, uint64_t ts)
 	if (!lock->kstack)
 		lock->kstack = e->kstack;
 	if (lock_kind_class(lock->kind) == LOCK_CLASS_KERNEL && !e->failed)
-		chain_seen(m, index, ts, SEEN_TAKEN, th);
-	if (each < m->locks.min_wait || ts < m->timeline.from || ts >= m->timeline.to)
+		chain_seen(&m->chain, index, ts, SEEN_TAKEN, th);
+	inside = took_inside(&m->timeline, e, ts, &end);
+	if (each < m->locks.min_wait || ts < m->timeline.from ||
+	    (ts >= m->timeline.to && (e->more || !inside)))
 		return;
+	each = inside / n;
 	by = e->flags & KLOCK_IN_INTERRUPT ? NULL : th;
 	r = locks_row(&m->locks, index, by);
-	r->total += e->took_ns;
+	r->total += inside;
 	r->failed += e->failed != 0;
 	if (!r->kstack)
 		r->kstack = e->kstack;
-	lock_row_add(r, n, each, ts - (each < ts ? each : ts));
+	lock_row_add(r, n, each, end - (each < end ? each : end));
 	if (m->klocked_sink)
-		m->klocked_sink(m->sink_arg, index, by, ts, e->took_ns, n);
+		m->klocked_sink(m->sink_arg, index, by, end, inside, n);
 }

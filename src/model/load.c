@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Most captures lost nothing, or only stacks and samples: their events go into the model as they
- * come. Where threads' time is missing, what came before depends on it: then a pass that only
- * collects the loss spans and the begin mark goes first, and the model is fed anew.
+ * come. Where threads' time is missing, earlier intervals depend on that: then a first pass only
+ * collects the loss spans and the begin mark, and a second one feeds a new model.
  */
 #include "model/load.h"
 
@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "store/inspect.h"
+#include "wire/meta.h"
 #include "wire/unseen.h"
 
 static size_t source_stack(void *arg, uint32_t index, const struct frame **ret)
@@ -34,12 +35,17 @@ static uint32_t source_stop(void *arg, uint32_t index)
 	return reader_stack_stop(arg, index);
 }
 
+static bool source_guessed(void *arg, uint32_t index)
+{
+	return reader_stack_guessed(arg, index);
+}
+
 static const struct data_symbol *source_data(void *arg, uint32_t module, uint64_t address)
 {
 	return reader_data(arg, module, address);
 }
 
-static void set(char **to, const struct reader *r, const char *key)
+static void load_set(char **to, const struct reader *r, const char *key)
 {
 	const char *val = reader_meta(r, key, 0);
 
@@ -49,7 +55,7 @@ static void set(char **to, const struct reader *r, const char *key)
 	*to = mem_strdup(val);
 }
 
-static uint64_t number(const struct reader *r, const char *key)
+static uint64_t load_number(const struct reader *r, const char *key)
 {
 	const char *val = reader_meta(r, key, 0);
 	uint64_t n = 0;
@@ -57,30 +63,23 @@ static uint64_t number(const struct reader *r, const char *key)
 	return val && !units_parse_u64(val, &n) ? n : 0;
 }
 
-/* What a later version's engine does not see is not known here either. */
+/* Skips names from later versions. */
 static uint32_t take_unseen(const struct reader *r)
 {
-	static const struct {
-		uint32_t bit;
-		const char *name;
-	} rows[] = {
-#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, name},
-#include "wire/unseen.def"
-	};
 	uint32_t unseen = 0;
 	const char *name;
 
-	for (size_t i = 0; (name = reader_meta(r, "unseen", i)); i++)
-		for (size_t k = 0; k < ARRAY_LEN(rows); k++)
-			if (!strcmp(rows[k].name, name))
-				unseen |= rows[k].bit;
+	for (size_t i = 0; (name = reader_meta(r, META_UNSEEN, i)); i++)
+		for (size_t k = 0; k < ARRAY_LEN(unseen_rows); k++)
+			if (!strcmp(unseen_rows[k].name, name))
+				unseen |= unseen_rows[k].bit;
 	return unseen;
 }
 
-/* What a sample stands for, where there is nothing else. */
+/* The time that a sample stands for if there are no switches; else 0. */
 static uint64_t sample_ns(const struct reader *r)
 {
-	uint64_t hz = number(r, "freq_hz");
+	uint64_t hz = load_number(r, META_FREQ_HZ);
 
 	if (!(take_unseen(r) & UNSEEN_SWITCHES))
 		return 0;
@@ -94,20 +93,26 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 
 	free(f->path);
 	f->path = mem_strdup(path);
-	set(&f->host, r, "host");
-	set(&f->kernel, r, "kernel");
-	set(&f->engine, r, "engine");
-	set(&f->not_followed, r, "not_followed");
-	for (size_t i = 0; (arg = reader_meta(r, "command", i)); i++)
+	load_set(&f->host, r, META_HOST);
+	load_set(&f->kernel, r, META_KERNEL);
+	load_set(&f->engine, r, META_ENGINE);
+	if (!arch_find(reader_meta(r, META_MACHINE, 0)))
+		load_set(&f->foreign, r, META_MACHINE);
+	load_set(&f->not_followed, r, META_NOT_FOLLOWED);
+	for (size_t i = 0; (arg = reader_meta(r, META_COMMAND, i)); i++)
 		vec_push(&f->command, mem_strdup(arg));
-	scope = reader_meta(r, "scope", 0);
-	kernel_locks = reader_meta(r, "kernel_locks", 0);
+	for (size_t i = 0; (arg = reader_meta(r, META_TARGET, i)); i++)
+		vec_push(&f->targets, mem_strdup(arg));
+	load_set(&f->scope, r, META_SCOPE);
+	load_set(&f->target_command, r, META_TARGET_COMMAND);
+	scope = reader_meta(r, META_SCOPE, 0);
+	kernel_locks = reader_meta(r, META_KERNEL_LOCKS, 0);
 	f->no_kernel_locks = !kernel_locks || !strcmp(kernel_locks, "no");
 	f->unseen = take_unseen(r);
 	f->whole_machine = scope && !strcmp(scope, "system");
 	f->has_switches = !sample_ns(r);
-	f->cpus = number(r, "cpus");
-	f->freq_hz = number(r, "freq_hz");
+	f->cpus = load_number(r, META_CPUS);
+	f->freq_hz = load_number(r, META_FREQ_HZ);
 	f->unix_ns = info->start_unix_ns;
 	f->mono_ns = info->start_mono_ns;
 	f->complete = info->complete;
@@ -121,7 +126,7 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	guarded_take(&f->guard, r);
 }
 
-/* Without a scan, may the model not go on from here? */
+/* Does this event need a scan first? */
 static bool too_soon(const struct model *m, const struct event *ev)
 {
 	return ev->kind == EV_LOST && (!m->timeline.begun || model_loses_time(ev));
@@ -156,8 +161,9 @@ struct loading *loading_new(struct reader *r, const struct model_opts *opts)
 	l->r = r;
 	l->opts = *opts;
 	l->frames = (struct frame_source){r,	       source_stack, source_symbol, source_module,
-					  source_stop, source_data};
+					  source_stop, source_data,  source_guessed};
 	l->opts.frames = &l->frames;
+	l->opts.machine = reader_meta(r, META_MACHINE, 0);
 	l->opts.sample_ns = sample_ns(r);
 	l->m = model_new(&l->opts);
 	l->of = reader_events(r);
@@ -181,7 +187,7 @@ static void scan_event(struct model *m, const struct event *ev)
 		timeline_begin(&m->timeline, ev->ts);
 }
 
-/* What was fed so far did not know of the loss: all of it anew. */
+/* The model was fed without knowing of the loss: starts over with a scan. */
 static void start_over(struct loading *l)
 {
 	model_free(l->m);
@@ -191,7 +197,7 @@ static void start_over(struct loading *l)
 	begin_pass(l, true);
 }
 
-/* Of those that are ready, up to n; false if they have to be read anew. */
+/* Takes up to n of the events that are ready; false if all have to be read again. */
 static bool take_events(struct loading *l, uint64_t n)
 {
 	const struct event *ev = l->ready, *end = ev + (n < l->n_ready ? (size_t)n : l->n_ready);
@@ -248,8 +254,9 @@ struct model *loading_finish(struct loading *l, const char *path)
 
 	l->m = NULL;
 	m->scanned = l->scanned;
-	model_finish(m);
+	/* model_finish() needs the facts: what the engine sees is evidence. */
 	take_facts(&m->facts, l->r, path);
+	model_finish(m);
 	loading_free(l);
 	return m;
 }
@@ -274,10 +281,11 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 struct model *model_follow(struct reader *r, const struct model_opts *opts)
 {
 	const struct frame_source frames = {r,		 source_stack, source_symbol, source_module,
-					    source_stop, source_data};
+					    source_stop, source_data,  source_guessed};
 	struct model_opts with = *opts;
 
 	with.frames = &frames;
+	with.machine = reader_meta(r, META_MACHINE, 0);
 	with.sample_ns = sample_ns(r);
 	return model_new(&with);
 }

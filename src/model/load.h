@@ -13,8 +13,8 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 	       struct model **ret);
 
 /*
- * The same in steps of so many events, for who has something to show meanwhile: 1 while there is
- * more to do, 0 at the end (then finish it), negative on I/O errors. Finishing takes it over.
+ * The same in steps of so many events, for callers with something to show meanwhile: 1 while there
+ * is more to do, 0 at the end (then call loading_finish(), which frees it), negative on I/O errors.
  */
 struct loading *loading_new(struct reader *r, const struct model_opts *opts);
 int loading_step(struct loading *l, uint64_t events);
@@ -23,10 +23,9 @@ struct model *loading_finish(struct loading *l, const char *path);
 void loading_free(struct loading *l);
 
 /*
- * The same for a capture that still grows, as often as it has grown (reader_follow()). When time
- * was lost is known only behind that time: lost events are counted, but the threads' time in which
- * they are missing counts as whatever it was before. Finish a copy of it (fork) to look at the
- * results.
+ * The same for a growing capture: call model_follow_more() whenever it has grown (reader_follow()).
+ * A loss is known only after the time that it covers: lost events are counted, but the threads'
+ * time keeps its last kind meanwhile. To see results, finish a copy (fork).
  */
 struct model *model_follow(struct reader *r, const struct model_opts *opts);
 int model_follow_more(struct model *m, struct reader *r);

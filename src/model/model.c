@@ -3,14 +3,15 @@
 
 #include <stdlib.h>
 
-#include "model/stalls.h"
+#include "model/lock_events.h"
 #include "store/inspect.h"
 
 static const struct {
-	const char *name, *words;
+	const char *name, *words, *advice;
 	enum loss_class class;
 } causes[LOSS_CAUSES] = {
-#define LOSS(id, UPPER, name, class, words) [id] = {name, words, LOSS_CLASS_##class},
+#define LOSS(id, UPPER, name, class, words, advice)                                                \
+	[id] = {name, words, advice, LOSS_CLASS_##class},
 #include "wire/loss.def"
 };
 
@@ -26,6 +27,11 @@ const char *loss_words(uint32_t cause)
 		       : "a cause that this version does not know";
 }
 
+const char *loss_advice(uint32_t cause)
+{
+	return cause < LOSS_CAUSES && causes[cause].advice ? causes[cause].advice : "";
+}
+
 static void on_interval(void *arg, const struct interval *iv)
 {
 	struct model *m = arg;
@@ -38,12 +44,22 @@ static void on_interval(void *arg, const struct interval *iv)
 	if (iv->kind == INTERVAL_WAITING) {
 		row = tally_wait(&m->tally, iv);
 		if (iv->lock && !m->reasons_only)
-			locks_wait(&m->locks, iv);
+			locks_wait(&m->locks, iv, timeline_whole_ns(&m->timeline, iv));
+		if (iv->open && !iv->more && !m->reasons_only) {
+			/* The wait's real begin, even if the window cuts it. */
+			uint64_t cut = timeline_cut_before(&m->timeline, iv->thread, iv->start);
+
+			vec_push(&m->open, (struct open_wait){.thread = iv->thread,
+							      .start = iv->start - cut,
+							      .lock = iv->lock,
+							      .row = row,
+							      .file = iv->file});
+		}
 	}
-	if (!m->reasons_only &&
-	    (iv->thread->watched || iv->lock ||
-	     (iv->state & ~(uint32_t)STATE_INTERRUPTIBLE && iv->end - iv->start >= STALL_MIN_NS)))
-		chain_interval(m, iv, row);
+	if (!m->reasons_only && (iv->thread->watched || iv->lock ||
+				 (iv->state & ~(uint32_t)STATE_INTERRUPTIBLE &&
+				  timeline_whole_ns(&m->timeline, iv) >= STALL_MIN_NS)))
+		chain_interval(&m->chain, iv, row);
 	if (m->sink && iv->kind != INTERVAL_WAITING) {
 		m->sink(m->sink_arg, iv);
 	} else if (m->sink) {
@@ -77,15 +93,31 @@ static void on_brief(void *arg, const struct thread *th, uint32_t lock, uint64_t
 		locks_brief(&m->locks, th, lock, ts);
 }
 
+/* A thread had left its CPU without a record: it does not count as running in those gaps. */
+static void on_not_running(void *arg, uint64_t from, uint64_t to)
+{
+	struct model *m = arg;
+
+	for (size_t i = m->gaps.n; i && m->gaps.v[i - 1].end > from; i--) {
+		struct gap *g = &m->gaps.v[i - 1];
+
+		if (g->start < to && g->running)
+			g->running--;
+	}
+}
+
 static void facts_init(struct facts *f)
 {
 	f->has_switches = true;
 	f->path = mem_strdup("");
 	f->host = mem_strdup("");
 	f->kernel = mem_strdup("");
+	f->foreign = mem_strdup("");
 	f->engine = mem_strdup("");
 	f->damage = mem_strdup("");
 	f->not_followed = mem_strdup("");
+	f->scope = mem_strdup("");
+	f->target_command = mem_strdup("");
 }
 
 static void facts_done(struct facts *f)
@@ -93,6 +125,7 @@ static void facts_done(struct facts *f)
 	free(f->path);
 	free(f->host);
 	free(f->kernel);
+	free(f->foreign);
 	free(f->engine);
 	free(f->damage);
 	guarded_done(&f->guard);
@@ -100,6 +133,11 @@ static void facts_done(struct facts *f)
 	for (size_t i = 0; i < f->command.n; i++)
 		free(f->command.v[i]);
 	vec_done(&f->command);
+	for (size_t i = 0; i < f->targets.n; i++)
+		free(f->targets.v[i]);
+	vec_done(&f->targets);
+	free(f->scope);
+	free(f->target_command);
 }
 
 struct model *model_new(const struct model_opts *opts)
@@ -108,24 +146,27 @@ struct model *model_new(const struct model_opts *opts)
 
 	timeline_init(&m->timeline, on_interval, m);
 	m->timeline.brief = opts && (opts->times_only || opts->reasons_only) ? NULL : on_brief;
+	m->timeline.not_running = opts && opts->times_only ? NULL : on_not_running;
 	m->timeline.outside = opts && opts->times_only ? NULL : on_outside;
 	m->timeline.did = opts && opts->sink ? NULL : on_did;
 	names_init(&m->names, opts ? opts->frames : NULL);
+	m->arch = arch_find(opts ? opts->machine : NULL);
 	facts_init(&m->facts);
-	chain_init(&m->chain);
+	chain_init(&m->chain, &m->timeline, &m->tally, &m->locks);
 	classify_init(&m->classify, &m->names);
+	classify_calls(&m->classify, m->arch);
 	if (opts) {
 		m->locks.min_wait = opts->min_lock_wait;
 		m->timeline.window_from = opts->from;
 		m->timeline.window_to = opts->to;
 		m->timeline.sample_ns = opts->sample_ns;
 		m->times_only = opts->times_only && opts->sink;
-		m->reasons_only = opts->reasons_only;
+		m->reasons_only = m->chain.off = opts->reasons_only;
 		m->sink = opts->sink;
 		m->sample_sink = opts->sample_sink;
-		m->seen_sink = opts->seen_sink;
+		m->chain.sink = opts->seen_sink;
 		m->klocked_sink = opts->klocked_sink;
-		m->sink_arg = opts->sink_arg;
+		m->sink_arg = m->chain.sink_arg = opts->sink_arg;
 	}
 	return m;
 }
@@ -138,10 +179,13 @@ void model_free(struct model *m)
 	tally_done(&m->tally);
 	names_done(&m->names);
 	processes_done(&m->processes);
+	waited_files_done(&m->files);
 	locks_done(&m->locks);
 	chain_done(&m->chain);
+	suspects_done(&m->suspects);
 	classify_done(&m->classify);
 	vec_done(&m->gaps);
+	vec_done(&m->open);
 	for (size_t i = 0; i < m->steps.n; i++)
 		free(m->steps.v[i].note);
 	vec_done(&m->steps);
@@ -208,7 +252,9 @@ static void count_sample(struct model *m, const struct event *ev)
 		return;
 	row = tally_sample(&m->tally, th, ev->sample.kstack, ev->sample.ustack);
 	if (th->watched)
-		chain_sample(m, th, ev->ts, row);
+		chain_sample(&m->chain, th, ev->ts, row);
+	if (ev->sample.kstack)
+		suspects_sample(&m->suspects, &m->locks, th, row);
 	if (m->sample_sink)
 		m->sample_sink(m->sink_arg, th, ev->ts, ev->cpu, row);
 }
@@ -224,8 +270,10 @@ static void count_end(struct model *m, const struct event *ev, enum stack_use us
 	if (recent->ustack != ustack) {
 		uint32_t stop = src->stop(src->arg, ustack);
 
-		*recent = (struct recent_stop){ustack, stop < UNWIND_STOPS ? stop : 0};
+		*recent = (struct recent_stop){ustack, stop < UNWIND_STOPS ? stop : 0,
+					       src->guessed && src->guessed(src->arg, ustack)};
 	}
+	m->ends.guessed[use] += recent->guessed;
 	m->ends.by_stop[use][recent->stop]++;
 }
 
@@ -234,7 +282,7 @@ static const struct {
 	bool whole;
 } stops[UNWIND_STOPS] = {
 #define STOP(id, UPPER, name, whole, words) [id] = {name, words, whole},
-#include "wire/reason.def"
+#include "wire/stop.def"
 };
 
 bool model_stop_whole(unsigned stop)
@@ -253,7 +301,7 @@ const char *model_stop_words(unsigned stop)
 				   : "for a reason that this version does not know";
 }
 
-/* As far as can be told while it lasts; how long it must be to mean something is stalls.c's. */
+/* Notes gaps that may be blackouts; stalls.c decides which are long enough. */
 static __attribute__((noinline)) void note_gap(struct model *m, uint64_t ts)
 {
 	struct timeline *t = &m->timeline;
@@ -262,8 +310,9 @@ static __attribute__((noinline)) void note_gap(struct model *m, uint64_t ts)
 
 	if (!t->now || ts <= t->now)
 		return;
+	/* A CPU that had stopped sampling before the gap runs no thread. */
 	for (size_t i = 0; i < t->cpus.n; i++)
-		running += t->cpus.v[i].cur != NULL;
+		running += t->cpus.v[i].cur && t->now - t->cpus.v[i].last < BLACKOUT_MIN_NS;
 	if (running && start < end && end - start >= BLACKOUT_MIN_NS && !t->end)
 		vec_push(&m->gaps, (struct gap){start, end, running});
 }
@@ -306,7 +355,7 @@ void model_event(struct model *m, const struct event *ev)
 	if (__builtin_expect(ev->ts - m->timeline.now >= BLACKOUT_MIN_NS, 0))
 		note_gap(m, ev->ts);
 	if (__builtin_expect(m->chain.notes.n >= m->chain.notes_max, 0))
-		chain_charge(m, false);
+		chain_charge(&m->chain, false);
 	if (ev->kind == EV_WAKING && (ev->waking.ctx & WAKE_RELEASE))
 		locks_waking(m, &ev->waking, ev->ts);
 	timeline_event(&m->timeline, ev);
@@ -321,6 +370,12 @@ void model_event(struct model *m, const struct event *ev)
 		break;
 	case EV_WAIT:
 		count_end(m, ev, STACK_OF_WAIT, ev->wait.ustack);
+		break;
+	case EV_ASLEEP:
+		count_end(m, ev, STACK_OF_WAIT, ev->asleep.ustack);
+		break;
+	case EV_FILE:
+		waited_file_event(&m->files, &m->timeline, &ev->file);
 		break;
 	case EV_SAMPLE:
 		count_end(m, ev, STACK_OF_SAMPLE, ev->sample.ustack);
@@ -351,8 +406,8 @@ void model_finish(struct model *m)
 	timeline_finish(&m->timeline);
 	if (!m->times_only) {
 		model_decide(m);
-		m->decided = true;
-		chain_charge(m, true);
+		m->chain.decided = true;
+		chain_charge(&m->chain, true);
 	}
 	m->losses.late = m->timeline.late;
 	m->losses.odd = m->timeline.odd;
@@ -376,6 +431,13 @@ uint64_t model_window_ns(const struct model *m)
 uint64_t model_unix_ns(const struct model *m, uint64_t ts)
 {
 	return m->facts.unix_ns ? m->facts.unix_ns + (ts - m->facts.mono_ns) : 0;
+}
+
+const char *model_call_name(const struct model *m, uint32_t call)
+{
+	uint32_t nr = call & CALL_NR;
+
+	return nr && m->arch && !(call & CALL_COMPAT) ? arch_call(m->arch, nr - 1) : NULL;
 }
 
 const char *model_event_name(unsigned kind)

@@ -10,14 +10,17 @@
 #ifndef THAW_MODEL_MODEL_H
 #define THAW_MODEL_MODEL_H
 
-#include "model/chain.h"
-#include "model/classify.h"
+#include "arch/arch.h"
+#include "model/charge/chain.h"
+#include "model/wait/classify.h"
 #include "model/guarded.h"
-#include "model/lock.h"
-#include "model/names.h"
-#include "model/process.h"
-#include "model/tally.h"
-#include "model/timeline.h"
+#include "model/lock/lock.h"
+#include "model/suspects.h"
+#include "model/wait/names.h"
+#include "model/wait/tally.h"
+#include "model/wait/waited_file.h"
+#include "timeline/process.h"
+#include "timeline/timeline.h"
 #include "wire/loss.h"
 #include "wire/unseen.h"
 #include "wire/unwind.h"
@@ -25,18 +28,17 @@
 /* A sample of a thread; row is of the tally. */
 typedef void (*sample_fn)(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
 			  uint32_t row);
-/* The lock by its index at that time: it may turn out to be the same as another (locks_index()). */
-typedef void (*seen_fn)(void *arg, const struct seen *seen);
 typedef void (*event_fn)(void *arg, const struct event *ev);
-/* A lock of the kernel was got: by its index, by whom (NULL: an interrupt), when, how long it took,
- * and how many times that stands for. What the sums of locks count of such locks, with the open
- * ones among the intervals. */
+/* A thread (NULL: an interrupt) got a kernel lock: its index, when, how long that took, and how
+ * many times this stands for. The sums of kernel locks count these, and the open waits among the
+ * intervals. */
 typedef void (*klocked_fn)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts,
 			   uint64_t ns, uint32_t n);
 
 struct model_opts {
 	uint64_t from, to; /* since the recording's begin; to 0: its end */
 	const struct frame_source *frames;
+	const char *machine;	/* that it is from; NULL: it does not say */
 	uint64_t min_lock_wait; /* shorter ones do not count in the sums of locks */
 	uint64_t sample_ns;	/* not 0: no switches were recorded; see timeline.h */
 	interval_fn sink;	/* sees every interval, when it is closed */
@@ -44,17 +46,21 @@ struct model_opts {
 	seen_fn seen_sink;	/* every sign of who holds a lock */
 	event_fn event_sink;	/* every event, before it goes in */
 	klocked_fn klocked_sink;
-	bool scan_first;	    /* time was lost: load.c need not find out */
+	bool scan_first;	    /* time was lost: load.c scans at once */
 	bool times_only;	    /* threads and their time: no rows, reasons, locks */
 	bool reasons_only;	    /* of waits too: no samples, sums of locks, blame */
-	void (*restart)(void *arg); /* all of that begins anew: see load.c */
+	void (*restart)(void *arg); /* the sinks start over: see load.c */
 	void *sink_arg;
 };
 
 /* What the capture says about itself. Strings are the model's own. */
 struct facts {
 	char *path, *host, *kernel, *engine; /* "": not known */
+	char *foreign; /* a machine whose calls and locks thaw cannot read; "": none */
 	VEC(char *) command;
+	char *scope;	     /* "command", "process", "thread", "cgroup", "system"; "": not known */
+	VEC(char *) targets; /* pids, tids, or a folder of control groups */
+	char *target_command;	   /* of the first target, as it was started; "": not known */
 	uint64_t unix_ns, mono_ns; /* the wall clock and the events' clock at one moment */
 	uint64_t cpus, freq_hz;
 	bool complete; /* sealed, and nothing damaged */
@@ -64,7 +70,7 @@ struct facts {
 	bool failed;
 	bool has_symbols;
 	bool has_switches;    /* the engine records them; otherwise only samples tell of time */
-	char *not_followed;   /* programs that could not be, "2 (a, b)"; "" if none */
+	char *not_followed;   /* programs that could not be followed, "2 (a, b)"; "" if none */
 	bool no_kernel_locks; /* the kernel has no record of contention, or it was not asked */
 	uint32_t unseen;      /* enum unseen: what the engine cannot tell */
 	bool whole_machine;   /* all threads were looked at: what a CPU did is known */
@@ -81,20 +87,32 @@ struct losses {
 	uint64_t odd;		    /* events that contradict each other: others are missing */
 };
 
-/* User stacks, by why they have no more frames: of samples, of waits, and of wakers. */
+/* User stacks of samples, waits and wakers, by why the unwinding ended. */
 enum stack_use { STACK_OF_SAMPLE, STACK_OF_WAIT, STACK_OF_WAKER, STACK_USES };
 struct stack_ends {
 	uint64_t by_stop[STACK_USES][UNWIND_STOPS]; /* 0: not known */
+	uint64_t guessed[STACK_USES];		    /* some caller was */
 };
 
-/* A stack that was asked for just now, and how it ended: most are asked for again. */
+/* Recently used stacks and how they ended: most are used again soon. */
 enum { RECENT_STOPS = 256 };
 struct recent_stop {
 	uint32_t ustack;
 	uint32_t stop;
+	bool guessed;
 };
 
-/* No event on any CPU, though threads were running. */
+/* A wait that had not ended when the recording did. */
+struct open_wait {
+	const struct thread *thread;
+	uint64_t start;
+	uint32_t lock; /* as in struct interval */
+	uint32_t row;  /* of the tally */
+	uint32_t file; /* as in struct interval */
+};
+
+#define BLACKOUT_MIN_NS 20000000ull
+/* No event on any CPU for that long, though threads were running. */
 struct gap {
 	uint64_t start, end;
 	uint32_t running;
@@ -108,6 +126,7 @@ struct model_step {
 };
 
 struct model {
+	const struct arch *arch; /* that the events are from; NULL: not known */
 	struct stack_ends ends;
 	struct recent_stop recent_stops[RECENT_STOPS];
 	struct timeline timeline;
@@ -116,18 +135,19 @@ struct model {
 	struct facts facts;
 	struct losses losses;
 	struct processes processes;
+	struct waited_files files;
 	struct locks locks;
 	struct chain chain;
+	struct suspects suspects;
 	struct classify classify;
 	bool scanned; /* what was lost was looked for first: see load.c */
-	bool decided; /* kinds of locks and reasons of waits are final */
 	bool times_only;
 	bool reasons_only;
 	VEC(struct gap) gaps;
+	VEC(struct open_wait) open;   /* that had not ended when the recording did */
 	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */
 	interval_fn sink;
 	sample_fn sample_sink;
-	seen_fn seen_sink;
 	klocked_fn klocked_sink;
 	void *sink_arg;
 	uint64_t events, samples, switches, wakings;
@@ -148,7 +168,7 @@ void model_finish(struct model *m);
 /* decide.c: kinds of locks, reasons of waits, and the threads' sums of them. */
 void model_decide(struct model *m);
 
-/* Does a stack that ended so reach the entry of its program or thread? And in words. */
+/* Is a stack with this stop whole? And the stop in words. */
 bool model_stop_whole(unsigned stop);
 const char *model_stop_name(unsigned stop);
 const char *model_stop_words(unsigned stop);
@@ -157,13 +177,16 @@ const char *model_stop_words(unsigned stop);
  */
 uint64_t model_gave_up(const struct model *m, uint32_t step);
 
+/* "read", as in SWITCH.call; NULL: none, or not known. */
+const char *model_call_name(const struct model *m, uint32_t call);
+
 /* "switch", "fork"; the name that other outputs use too. */
 const char *model_event_name(unsigned kind);
 
 /* The window's begin and length: the whole recording, or what --from and --to leave of it. */
 uint64_t model_window_start(const struct model *m);
 uint64_t model_window_ns(const struct model *m);
-/* Its source had no times: those of events only tell their order, and none may be shown. */
+/* The capture's source had no times: those of events only give their order. Show none. */
 static inline bool model_timeless(const struct model *m)
 {
 	return m->facts.unseen & UNSEEN_TIMES;
@@ -173,5 +196,7 @@ uint64_t model_unix_ns(const struct model *m, uint64_t ts);
 
 const char *loss_name(uint32_t cause);
 const char *loss_words(uint32_t cause);
+/* What the user can do about it, or "". */
+const char *loss_advice(uint32_t cause);
 
 #endif

@@ -94,7 +94,7 @@ int model_walk(struct model *m, struct reader *r, const struct walk *w)
 	while ((rc = loading_step(l, WALK_STEP)) > 0 && !k.rc)
 		if (w->progress)
 			w->progress(w->progress_arg, loading_progress(l));
-	/* What was still open ends with the recording. */
+	/* Hands out what is still open at the end. */
 	if (!rc && !k.rc)
 		model_free(loading_finish(l, m->facts.path));
 	else

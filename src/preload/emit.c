@@ -22,7 +22,7 @@ struct ring_head *emit_ring(void)
 			   cpu < 0 ? 0 : (uint32_t)cpu % preload.n_rings);
 }
 
-void *emit_reserve(struct emit *e, struct ring_head *r, uint32_t kind, uint32_t len)
+void *emit_reserve(struct tick_emit *e, struct ring_head *r, uint32_t kind, uint32_t len)
 {
 	uint64_t pos = ring_reserve(r, preload.ring_size, len);
 
@@ -35,12 +35,12 @@ void *emit_reserve(struct emit *e, struct ring_head *r, uint32_t kind, uint32_t 
 	return e->at;
 }
 
-void emit_commit(const struct emit *e, uint32_t kind, uint32_t len)
+void emit_commit(const struct tick_emit *e, uint32_t kind, uint32_t len)
 {
 	ring_commit(e->at, ring_header(e->pos, preload.salt, kind, len));
 }
 
-/* Not memcpy(): AddressSanitizer would look at what it copies, and stacks are full of red zones. */
+/* Not memcpy(): AddressSanitizer would check what it copies, and stacks are full of red zones. */
 void copy_words(void *to, const void *from, size_t words)
 {
 	__asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");

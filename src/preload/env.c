@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The variables by which a program is followed: put into an environment, and taken out again so
- * that what is left is the same, in the same order. Those that a program has itself are kept: ours
- * is then the last word of it.
+ * Puts the variables by which thaw follows a program into an environment, and takes them out again,
+ * leaving the rest as it was, in the same order. A variable that the program has set itself is
+ * kept: ours is then its last word.
  */
 #include <string.h>
 
@@ -67,7 +67,7 @@ size_t env_bytes(char *const *env, const struct env_words *w)
 	return n;
 }
 
-static char *append(char *to, const char *s)
+static char *env_append(char *to, const char *s)
 {
 	size_t n = strlen(s);
 
@@ -77,10 +77,10 @@ static char *append(char *to, const char *s)
 
 static char *compose(char *to, const struct word *w, const char *old)
 {
-	to = append(append(to, w->name), "=");
+	to = env_append(env_append(to, w->name), "=");
 	if (old)
-		to = append(append(to, old), ":");
-	return append(to, w->word) + 1;
+		to = env_append(env_append(to, old), ":");
+	return env_append(to, w->word) + 1;
 }
 
 void env_with(char *const *env, const struct env_words *w, char **to, char *text)
@@ -106,7 +106,7 @@ void env_with(char *const *env, const struct env_words *w, char **to, char *text
 }
 
 /* Whether nothing is left of the variable. */
-static bool strip(char *value, const struct word *w)
+static bool env_strip_own(char *value, const struct word *w)
 {
 	size_t len = strlen(value), n = strlen(w->word);
 
@@ -129,7 +129,7 @@ void env_strip(char **env, const struct env_words *w)
 		for (size_t i = 0; i < WORDS && !gone; i++) {
 			char *value = value_of(*env, words[i].name);
 
-			gone = value && strip(value, &words[i]);
+			gone = value && env_strip_own(value, &words[i]);
 		}
 		if (!gone)
 			*to++ = *env;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The next program is followed too, and no program sees by its environment that it is.
+ * thaw also follows the next program, and no program sees that in its environment.
  *
  * The constructor takes our variables out of the environment; everything through which a program
- * starts another one puts them back, whatever environment that one is given. libc's own calls do
- * not come by here: of those that start programs, each has its function below; system() and popen()
- * read `environ`, which is exchanged for as long as they run.
+ * starts another one puts them back, whatever environment that one is given. Calls inside of libc
+ * bypass these functions, so each function that starts programs is below; system() and popen() read
+ * `environ`, which is exchanged for as long as they run.
  *
  * A child of vfork() runs this in its parent's memory: it may write to the stack only.
  */
@@ -53,14 +53,14 @@ bool exec_begin(char **env, char *ret_session, size_t room)
 		env_;                                                                              \
 	})
 
-static void before(const char *path)
+static void exec_before(const char *path)
 {
 	if (preload_on())
 		tell_run((uint32_t)getpid(), now_ns(), path);
 }
 
-/* It is still here: that did not work. */
-static int failed(int rc)
+/* exec() has returned: it failed. */
+static int exec_failed(int rc)
 {
 	int err = errno;
 
@@ -72,32 +72,32 @@ static int failed(int rc)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	before(path);
-	return failed(next()->execve(path, argv, FOLLOWED(envp)));
+	exec_before(path);
+	return exec_failed(next()->execve(path, argv, FOLLOWED(envp)));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-	before(path);
-	return failed(next()->execve(path, argv, FOLLOWED(environ)));
+	exec_before(path);
+	return exec_failed(next()->execve(path, argv, FOLLOWED(environ)));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	before(file);
-	return failed(next()->execvpe(file, argv, FOLLOWED(envp)));
+	exec_before(file);
+	return exec_failed(next()->execvpe(file, argv, FOLLOWED(envp)));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-	before(file);
-	return failed(next()->execvpe(file, argv, FOLLOWED(environ)));
+	exec_before(file);
+	return exec_failed(next()->execvpe(file, argv, FOLLOWED(environ)));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	before("a descriptor");
-	return failed(next()->fexecve(fd, argv, FOLLOWED(envp)));
+	exec_before("a descriptor");
+	return exec_failed(next()->fexecve(fd, argv, FOLLOWED(envp)));
 }
 
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
@@ -106,8 +106,8 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 		errno = ENOSYS;
 		return -1;
 	}
-	before(path);
-	return failed(next()->execveat(fd, path, argv, FOLLOWED(envp), flags));
+	exec_before(path);
+	return exec_failed(next()->execveat(fd, path, argv, FOLLOWED(envp), flags));
 }
 
 /* The arguments that follow `first`, as an array; `ap` is behind their NULL then. */
@@ -170,7 +170,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 
 typedef __typeof__(&posix_spawn) spawn_fn;
 
-/* The child may be there before we are back: what is told of it has the time before. */
+/* The child may run before the call returns: its record has the time before the call. */
 static int spawn(spawn_fn fn, pid_t *pid, const char *path,
 		 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
 		 char *const argv[], char *const envp[])
@@ -199,14 +199,14 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 }
 
 /*
- * Another thread may be looking at what `environ` points to when it is put back: an array lives on
- * until so many others have come.
+ * Another thread may still read the array that `environ` pointed to: put_back() frees it only after
+ * so many others.
  */
 #define RESTING 16
 static void *resting[RESTING];
 static unsigned next_resting;
 
-static char **exchange(char ***ret_before)
+static char **exec_exchange(char ***ret_before)
 {
 	size_t n = env_count(environ), bytes;
 	char **to;
@@ -244,7 +244,7 @@ EXPORT int system(const char *command)
 
 	if (!command)
 		return next()->system(NULL);
-	to = exchange(&before);
+	to = exec_exchange(&before);
 	rc = next()->system(command);
 	err = errno;
 	put_back(to, before);
@@ -254,7 +254,7 @@ EXPORT int system(const char *command)
 
 EXPORT FILE *popen(const char *command, const char *mode)
 {
-	char **before, **to = exchange(&before);
+	char **before, **to = exec_exchange(&before);
 	FILE *f = next()->popen(command, mode);
 	int err = errno;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where it begins: finds the memory that thaw gave, and starts with the first thread. */
+/* The constructor: finds the memory that thaw shares, and starts with the first thread. */
 #include "preload/preload.h"
 
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ void preload_stop(void)
 	preload.stopped = true;
 }
 
-/* Thread numbers must mean to thaw what they mean here. */
+/* Are tids the same here and for thaw? */
 static bool same_numbers(const struct shared_head *s)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ static bool same_numbers(const struct shared_head *s)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == s->pid_ns;
 }
 
-static bool attach(const char *path)
+static bool main_attach(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct shared_head *s = MAP_FAILED;
@@ -111,7 +111,7 @@ static void __attribute__((constructor)) at_start(int argc, char **argv, char **
 	char path[64];
 
 	(void)next();
-	if (exec_begin(envp, path, sizeof(path)) && attach(path)) {
+	if (exec_begin(envp, path, sizeof(path)) && main_attach(path)) {
 		preload.sig = timer_signal();
 		tell_task(PR_EXEC, thread_tid(), thread_tid(), (uint32_t)getppid());
 		tell_maps();

@@ -54,12 +54,12 @@ struct next {
 #define NEXT(name) __typeof__(&name) name;
 #include "preload/next.def"
 };
-/* Looked up by the constructor, or by the first who needs one before that. */
+/* Looked up by the constructor, or by an earlier call that needs one. */
 const struct next *next(void);
 
 /* env.c */
 
-/* What a followed program has in its environment, as far as others shall not see it. */
+/* What thaw puts into the environment of a followed program, hidden from the program. */
 struct env_words {
 	const char *session; /* the value of SHARED_ENV */
 	const char *library; /* a word of LD_PRELOAD */
@@ -83,15 +83,15 @@ bool exec_begin(char **env, char *ret_session, size_t room);
 
 /* emit.c */
 
-struct emit {
+struct tick_emit {
 	__u64 *at;
 	uint64_t pos;
 };
 uint64_t now_ns(void);
 struct ring_head *emit_ring(void);
 /* `len`: a multiple of 8. NULL, and counted as lost, if there is no room. */
-void *emit_reserve(struct emit *e, struct ring_head *r, uint32_t kind, uint32_t len);
-void emit_commit(const struct emit *e, uint32_t kind, uint32_t len);
+void *emit_reserve(struct tick_emit *e, struct ring_head *r, uint32_t kind, uint32_t len);
+void emit_commit(const struct tick_emit *e, uint32_t kind, uint32_t len);
 void copy_words(void *to, const void *from, size_t words);
 
 /* task.c: what happens to threads and processes, and to what they have mapped. */

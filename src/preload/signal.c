@@ -3,10 +3,10 @@
  * The timers' signal is kept apart from the program's use of signals.
  *
  * A program that goes through all signals (to set them to their defaults, to block them, to wait
- * for any of them) would otherwise be killed by it, or be handed a signal that it knows nothing of.
- * So the program's handler for this number is only remembered, and called for what others send; and
- * it is left out of sets to block and to wait for. Never being blocked, it is delivered at once,
- * when no system call is in the way: see timer.c.
+ * for any of them) would otherwise be killed by the timers' signal, or get one that it does not
+ * expect. So the program's handler for this number is only remembered, and called for signals that
+ * others send. Sets to block and to wait for leave the number out. Never blocked, the signal
+ * arrives at once, when it interrupts no system call: see timer.c.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 	return 0;
 }
 
-static sighandler_t exchange(sighandler_t handler)
+static sighandler_t signal_exchange(sighandler_t handler)
 {
 	sighandler_t before = theirs.sa_handler;
 
@@ -43,12 +43,12 @@ static sighandler_t exchange(sighandler_t handler)
 
 EXPORT sighandler_t signal(int sig, sighandler_t handler)
 {
-	return ours(sig) ? exchange(handler) : next()->signal(sig, handler);
+	return ours(sig) ? signal_exchange(handler) : next()->signal(sig, handler);
 }
 
 EXPORT sighandler_t __sysv_signal(int sig, sighandler_t handler)
 {
-	return ours(sig) ? exchange(handler) : next()->__sysv_signal(sig, handler);
+	return ours(sig) ? signal_exchange(handler) : next()->__sysv_signal(sig, handler);
 }
 
 void signal_theirs(int sig, siginfo_t *info, void *context)
@@ -59,7 +59,7 @@ void signal_theirs(int sig, siginfo_t *info, void *context)
 	if (act.sa_flags & SA_SIGINFO) {
 		act.sa_sigaction(sig, info, context);
 	} else if (act.sa_handler == SIG_DFL) {
-		/* It was meant to end the program. */
+		/* The sender meant to end the program. */
 		next()->sigaction(sig, &dfl, NULL);
 		sigemptyset(&set);
 		sigaddset(&set, sig);
@@ -124,8 +124,8 @@ EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 }
 
 /*
- * Who gives up privileges for good goes on to forbid itself system calls, mostly, and is killed for
- * one that it would not have made without us. From here on there are none.
+ * A program that gives up privileges for good mostly forbids itself system calls next. A call that
+ * only thaw makes would then kill it. From here on thaw makes none.
  */
 EXPORT int prctl(int option, ...)
 {

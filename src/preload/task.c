@@ -11,7 +11,7 @@ void tell_task(uint32_t kind, uint32_t tid, uint32_t other, uint32_t code)
 {
 	char comm[PR_COMM] = "";
 	struct pr_task *rec;
-	struct emit e;
+	struct tick_emit e;
 
 	/* Not while a record is open: others wait behind it. */
 	syscall(SYS_prctl, PR_GET_NAME, comm, 0, 0, 0);
@@ -32,7 +32,7 @@ void tell_task(uint32_t kind, uint32_t tid, uint32_t other, uint32_t code)
 void tell_run(uint32_t pid, uint64_t ts, const char *path)
 {
 	struct pr_run *rec;
-	struct emit e;
+	struct tick_emit e;
 	size_t n = 0;
 
 	rec = emit_reserve(&e, emit_ring(), PR_RUN, sizeof(*rec));
@@ -50,7 +50,7 @@ void tell_run(uint32_t pid, uint64_t ts, const char *path)
 
 /* ---- /proc/self/maps ---- */
 
-static const char *number(const char *s, unsigned base, uint64_t *ret)
+static const char *task_number(const char *s, unsigned base, uint64_t *ret)
 {
 	*ret = 0;
 	for (;; s++) {
@@ -68,17 +68,17 @@ static const char *number(const char *s, unsigned base, uint64_t *ret)
 static void tell_line(const char *line, bool *first)
 {
 	uint64_t start, end, pgoff, major, minor, inode;
-	const char *perms = number(number(line, 16, &start), 16, &end), *path = perms;
+	const char *perms = task_number(task_number(line, 16, &start), 16, &end), *path = perms;
 	struct pr_map *rec;
-	struct emit e;
+	struct tick_emit e;
 	uint32_t len;
 	size_t n;
 
 	if (strlen(perms) < 5 || perms[2] != 'x')
 		return;
-	path = number(perms + 5, 16, &pgoff);
-	path = number(number(path, 16, &major), 16, &minor);
-	path = number(path, 10, &inode);
+	path = task_number(perms + 5, 16, &pgoff);
+	path = task_number(task_number(path, 16, &major), 16, &minor);
+	path = task_number(path, 10, &inode);
 	while (*path == ' ')
 		path++;
 	n = strlen(path);

@@ -2,10 +2,9 @@
 /*
  * Threads and processes begin and end.
  *
- * The start routine is called in place of ours, not from it: the stacks of a thread are what they
- * are without thaw. Its end is told by a destructor of the thread, which runs however it ends.
- * Threads made by clone(2) have no thread area that is theirs, so a handler could not run in them:
- * they are not followed.
+ * Our start routine jumps to the program's instead of calling it, so that stacks look as they do
+ * without thaw. A destructor tells of a thread's end, however it ends. Threads made by clone(2)
+ * have no thread area of their own, so that a handler could not run in them: they are not followed.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,10 +35,10 @@ uint32_t thread_tid(void)
 	return tid;
 }
 
-static void end(void *arg)
+static void thread_end(void *arg)
 {
 	timer_end();
-	/* vfork() children share the thread area, and are none of ours. */
+	/* vfork() children share the thread area, but are not followed. */
 	if (preload_on() && (uint32_t)getpid() == preload.pid)
 		tell_task(PR_EXIT, thread_tid(), 0, 0);
 }
@@ -54,7 +53,7 @@ static void __attribute__((noinline)) begin(const struct start *s)
 	if (top < here || top - here > s->stack)
 		top = here + 256;
 	if (__cxa_thread_atexit_impl)
-		__cxa_thread_atexit_impl(end, NULL, &__dso_handle);
+		__cxa_thread_atexit_impl(thread_end, NULL, &__dso_handle);
 	tell_task(PR_FORK, thread_tid(), s->parent, preload.pid);
 	timer_begin(top - s->stack, top);
 }
@@ -77,7 +76,7 @@ static int begin_c11(void *arg)
 	return s.fn.c11(s.arg);
 }
 
-static struct start *prepare(const pthread_attr_t *attr, void *arg)
+static struct start *thread_prepare(const pthread_attr_t *attr, void *arg)
 {
 	bool follow = preload_on() && !preload.shared->no_inherit;
 	struct start *s = follow ? malloc(sizeof(*s)) : NULL;
@@ -98,7 +97,7 @@ static struct start *prepare(const pthread_attr_t *attr, void *arg)
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
 			  void *arg)
 {
-	struct start *s = prepare(attr, arg);
+	struct start *s = thread_prepare(attr, arg);
 	int rc;
 
 	if (!s)
@@ -112,7 +111,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t fn, void *arg)
 {
-	struct start *s = prepare(NULL, arg);
+	struct start *s = thread_prepare(NULL, arg);
 	int rc;
 
 	if (!s)
@@ -132,7 +131,7 @@ static void forked(void)
 
 	tid = 0;
 	preload.pid = (uint32_t)getpid();
-	/* The first process of a pid namespace: its number means nothing to thaw. */
+	/* The first process of a pid namespace: thaw does not know its number. */
 	if (preload.shared && (preload.shared->no_inherit || preload.pid == 1))
 		preload.stopped = true;
 	if (!preload_on())

@@ -4,12 +4,12 @@
  *
  * Which signal: a real-time one that nobody uses here. Not SIGPROF: programs and languages have
  * profilers of their own. Not one whose default is to be ignored, which would make a lost handler
- * harmless: PostgreSQL reads SIGURG from a descriptor, and Apache ends on SIGWINCH. signal.c sees
- * to it that the handler is not lost, and that no one waits for it by accident.
+ * harmless: PostgreSQL reads SIGURG from a descriptor, and Apache ends on SIGWINCH. signal.c makes
+ * sure that the handler is not lost, and that no thread waits for the signal by accident.
  *
  * No system call ends early because of it: since Linux 5.10 the kernel looks at CPU timers on the
  * way back to the program (CONFIG_POSIX_CPU_TIMERS_TASK_WORK), and a thread that sleeps uses no CPU
- * time. What began before is over by then, and has its result.
+ * time. A call is over by then, and has its result.
  *
  * The kernel looks at these timers at each tick: it cannot sample faster than that. Where threads
  * share a CPU, or one is in the kernel for long, several periods pass before a tick finds it and it
@@ -20,13 +20,14 @@
 #include <sys/ucontext.h>
 #include <time.h>
 
+#include "arch/host.h"
 #include "preload/preload.h"
 #include "wire/probe.h"
 
 /* Without knowing where the stack ends: so much, if it can be read. */
 #define BLIND_CHUNKS (COPY_CHUNKS / 4)
-#define PAGE 4096u
-/* For so many at most; with more than that the signal was blocked meanwhile, and they are missed.
+/*
+ * The most periods that one sample counts for; with more, the signal was blocked: they are missed.
  */
 #define LATE_MAX 64
 _Static_assert(PR_COPY_LEN(COPY_CHUNKS) + (1 + LATE_MAX) * sizeof(struct pr_sample) <= RING_SLACK,
@@ -48,7 +49,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-/* Asks the kernel: it reads the set before it finds out that there is no such operation. */
+/* Asks the kernel, which reads the set before it finds that the operation does not exist. */
 static bool readable(uintptr_t addr)
 {
 	return syscall(SYS_rt_sigprocmask, ~0, addr & -8, NULL, 8) < 0 && errno != EFAULT;
@@ -67,31 +68,33 @@ static uint32_t chunks_at(uintptr_t sp)
 	}
 	/* Another stack: a coroutine's, or one for signals. */
 	for (n = 0; n < BLIND_CHUNKS; n++)
-		if ((!n || !((from + n * COPY_CHUNK) % PAGE)) && !readable(from + n * COPY_CHUNK))
+		if ((!n || !((from + n * COPY_CHUNK) % ARCH_PAGE)) &&
+		    !readable(from + n * COPY_CHUNK))
 			break;
 	return n;
 }
 
-static void fill_copy(struct pr_copy *rec, const greg_t *regs, uint32_t chunks, uint64_t id)
+static void fill_copy(struct pr_copy *rec, const ucontext_t *context, uint32_t chunks, uint64_t id)
 {
-	uintptr_t sp = (uintptr_t)regs[REG_RSP], below = sp % COPY_CHUNK & -(uintptr_t)8;
+	uintptr_t sp = (uintptr_t)ARCH_CONTEXT_SP(context), below = sp % COPY_CHUNK & -(uintptr_t)8;
 
 	rec->id = id;
 	rec->pid = preload.pid;
 	rec->execs = 0;
 	rec->have = chunks ? ~0ull >> (64 - chunks) : 0;
-	rec->pc = (uint64_t)regs[REG_RIP];
+	rec->pc = (uint64_t)ARCH_CONTEXT_PC(context);
 	rec->sp = sp;
-	rec->bp = (uint64_t)regs[REG_RBP];
-	rec->di = (uint64_t)regs[REG_RDI];
-	rec->bx = (uint64_t)regs[REG_RBX];
-	/* Nothing below sp: it is nobody's, and valgrind says so aloud. */
+	rec->bp = (uint64_t)ARCH_CONTEXT_BP(context);
+	rec->di = (uint64_t)ARCH_CONTEXT_DI(context);
+	rec->need = 0;
+	rec->bx = (uint64_t)ARCH_CONTEXT_BX(context);
+	/* Copy nothing below sp: it is unused memory, and valgrind would complain. */
 	if (chunks)
 		copy_words(rec->stack + below, (const void *)(sp & -(uintptr_t)8),
 			   (chunks * COPY_CHUNK - below) / 8);
 }
 
-static void put_sample(const struct emit *e, uint64_t id, uint64_t ts)
+static void put_sample(const struct tick_emit *e, uint64_t id, uint64_t ts)
 {
 	struct pr_sample *sample = (struct pr_sample *)e->at;
 
@@ -104,13 +107,13 @@ static void put_sample(const struct emit *e, uint64_t id, uint64_t ts)
 }
 
 /* A copy and the samples that refer to it are reserved together, and seen together. */
-static void take(const greg_t *regs, uint64_t ts, uint32_t samples)
+static void timer_take(const ucontext_t *context, uint64_t ts, uint32_t samples)
 {
 	struct ring_head *r = emit_ring();
 	uint64_t fill = RING_LOAD(&r->prod) - RING_LOAD(&r->cons), id = 0;
-	uint32_t chunks = chunks_at((uintptr_t)regs[REG_RSP]), len = 0;
+	uint32_t chunks = chunks_at((uintptr_t)ARCH_CONTEXT_SP(context)), len = 0;
 	uint32_t all;
-	struct emit e;
+	struct tick_emit e;
 	char *at;
 
 	if (fill > preload.ring_size / 2 && chunks > COPY_SMALL)
@@ -126,10 +129,10 @@ static void take(const greg_t *regs, uint64_t ts, uint32_t samples)
 	if (len) {
 		id = mix(ts ^ (uint64_t)thread_tid() << 40 ^ ticker.drawn++) | 1;
 		((struct pr_copy *)at)->h.ts = ts;
-		fill_copy((struct pr_copy *)at, regs, chunks, id);
+		fill_copy((struct pr_copy *)at, context, chunks, id);
 	}
 	for (uint32_t to = len; to < all; to += (uint32_t)sizeof(struct pr_sample))
-		put_sample(&(struct emit){(__u64 *)(at + to), e.pos + to}, id, ts);
+		put_sample(&(struct tick_emit){(__u64 *)(at + to), e.pos + to}, id, ts);
 	if (len)
 		emit_commit(&e, PR_COPY, len);
 }
@@ -157,7 +160,7 @@ static void tick(const siginfo_t *info, const ucontext_t *context)
 	if (!ticker.named)
 		tell_task(PR_RENAME, thread_tid(), 0, 0);
 	ticker.named = true;
-	take(context->uc_mcontext.gregs, ts, 1 + late);
+	timer_take(context, ts, 1 + late);
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)
@@ -183,7 +186,7 @@ static uint64_t first_ns(void)
 	return at / preload.tick_ns * preload.tick_ns + 1;
 }
 
-static void start(void)
+static void timer_start(void)
 {
 	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID,
 			      .sigev_signo = preload.sig,
@@ -212,12 +215,12 @@ void timer_begin(uintptr_t low, uintptr_t top)
 {
 	ticker.low = low;
 	ticker.top = top;
-	start();
+	timer_start();
 }
 
 void timer_forked(void)
 {
-	start();
+	timer_start();
 }
 
 void timer_end(void)

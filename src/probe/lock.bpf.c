@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Contended locks of the kernel: who wanted which, how long until it was got. The tracepoints
- * (5.19, 16edd9b511a1 "locking: Add lock contention tracepoints") fire on the slow paths only; a
- * lock that is free costs nothing.
+ * Contended locks of the kernel: which thread wanted which, and how long it took to get it. The
+ * tracepoints (5.19, 16edd9b511a1 "locking: Add lock contention tracepoints") fire on the slow
+ * paths only; a lock that is free costs nothing.
  *
  * A mutex may begin several times before it ends once (it spins, sleeps, spins): the first begin
  * counts, and the flags of all. A thread sleeps for one lock at a time, so what it wants is kept by
  * thread; spinning happens with preemption off and nests (an interrupt spins on top of a thread),
  * so it is kept by CPU. One record is made at the end, and one before each sleep (sched.bpf.c);
- * threads that fight for a lock that they could sleep for have theirs added up: see pr_klocks.
+ * short attempts in a row, at a lock that threads could sleep for, are added up: see pr_klocks.
  *
  * These run in any context, with the lock held at the end and interrupts off, perhaps: nothing here
  * may fault, wait, or take a lock of its own.
@@ -20,9 +20,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Of the short ones, one in so much time has its stack taken on each CPU, to know at least who they
- * are. By time, not by number: the lock is held meanwhile, and those who fight most for it would
- * pay most.
+ * Each CPU takes the stack of one short attempt in this much time, to show at least where they come
+ * from. By time, not by number: the lock is held meanwhile, and busy locks would pay most.
  */
 #define STACK_EVERY_NS 4000000ull
 
@@ -30,7 +29,7 @@ static __always_inline void spin_begin(struct ring_head *r, __u64 lock, __u32 fl
 {
 	__u64 i = r->spinning;
 
-	/* No CPU nests so deep: these are attempts whose ends were missed, and they stay. */
+	/* No CPU nests so deep: the ends of these attempts were missed. */
 	if (i >= RING_SPINS) {
 		r->no_klock += RING_SPINS;
 		i = 0;
@@ -43,7 +42,7 @@ static __always_inline void spin_begin(struct ring_head *r, __u64 lock, __u32 fl
 	r->spins[i].addr = lock;
 }
 
-/* Is it one more of a row? Then what was got before is added up. */
+/* Adds up the attempt before this one. Does this one continue the row? */
 static __always_inline bool again(struct ring_head *r, struct klock_hint *k, __u64 lock,
 				  __u32 flags, __u64 ts)
 {
@@ -67,7 +66,7 @@ static __always_inline void sleep_begin(struct ring_head *r, struct task_struct 
 {
 	__u32 tid = me->pid;
 	struct klock_hint *k = klock_of(tid);
-	__u64 of, ts;
+	__u64 of = 0, ts;
 
 	if (k->addr == lock && k->tid == tid) {
 		k->flags |= flags;
@@ -84,7 +83,7 @@ static __always_inline void sleep_begin(struct ring_head *r, struct task_struct 
 	k->owner = 0;
 	k->again = again(r, k, lock, flags, ts);
 	if (!k->again) {
-		k->what = klock_what(me, lock, flags, &of);
+		k->what = klock_what(lock, flags, &of);
 		k->of = of;
 		k->owner = klock_owner(lock, flags);
 	}
@@ -113,7 +112,7 @@ int BPF_PROG(thaw_contention_begin, void *lock, unsigned int flags)
 		__u32 how = wake_context(r, false);
 
 		if (how != WAKE_TASK && how != WAKE_UNKNOWN) {
-			/* Nobody's, unless the whole machine is looked at. */
+			/* No thread's attempt: only a recording of the whole machine wants it. */
 			if (!scope_all)
 				return 0;
 			flags |= KLOCK_IN_INTERRUPT;
@@ -154,7 +153,7 @@ static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct 
 
 		r->klock_stack = ts;
 		if (s)
-			kstack = stack_kernel(ctx, r, s, ts);
+			kstack = stack_kernel(ctx, r, s, area, ts);
 		scratch_put(r);
 	}
 	rec = emit_begin(&e, r, PR_KLOCKED, sizeof(*rec), ts);
@@ -165,7 +164,7 @@ static __noinline int emit_klocked(void *ctx, struct ring_head *r, const struct 
 	return 0;
 }
 
-/* From now on its thread's attempts at this lock may be added up. */
+/* From now on, the attempts of k's thread at this lock may be added up. */
 static __noinline int klocks_begin(struct ring_head *r, const struct klock_hint *k, __u64 ts)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
@@ -186,7 +185,7 @@ static __noinline int klocks_begin(struct ring_head *r, const struct klock_hint 
 	return 0;
 }
 
-/* The innermost that matches; those above it were begun on another CPU or never ended. */
+/* The innermost attempt that matches; those above it began on another CPU or never ended. */
 static __always_inline bool spin_end(struct ring_head *r, __u64 lock, struct klock_hint *ret)
 {
 	for (int i = RING_SPINS - 1; i >= 0; i--) {
@@ -211,8 +210,8 @@ int BPF_PROG(thaw_contention_end, void *lock, int ret)
 	struct task_struct *me;
 	struct klock_hint *k, spun = {};
 	struct ring_head *r;
+	__u64 ts, of = 0;
 	__u32 tid;
-	__u64 ts;
 
 	if (!armed)
 		return 0;
@@ -239,7 +238,8 @@ int BPF_PROG(thaw_contention_end, void *lock, int ret)
 	if (!r || !r->spinning || !spin_end(r, (__u64)lock, &spun))
 		return 0;
 	ts = bpf_ktime_get_ns();
-	spun.what = klock_what(me, (__u64)lock, spun.flags, &spun.of);
+	spun.what = klock_what((__u64)lock, spun.flags, &of);
+	spun.of = of;
 	emit_klocked(ctx, r, &spun, ret, ts);
 	fuse_end(r, ts);
 	return 0;

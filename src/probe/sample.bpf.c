@@ -5,8 +5,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-SEC("?perf_event")
-int thaw_sample(struct bpf_perf_event_data *ctx)
+static __always_inline int on_sample(struct bpf_perf_event_data *ctx, const bool guess)
 {
 	__u32 area = 0;
 	struct emit e;
@@ -29,8 +28,8 @@ int thaw_sample(struct bpf_perf_event_data *ctx)
 		/* A sample in user mode has no kernel stack: that is no loss. */
 		long bytes = bpf_get_stack(ctx, s->ip, STACK_BYTES, 0);
 
-		kstack = stack_send(r, s, bytes < 0 ? 0 : (__u32)bytes / 8, 0, ts);
-		ustack = stack_user(ctx, r, s, area, ts);
+		kstack = stack_send(area, bytes < 0 ? 0 : (__u32)bytes / 8, 0, ts);
+		ustack = stack_user(ctx, r, s, area, ts, guess);
 	}
 	scratch_put(r);
 	rec = emit_begin(&e, r, PR_SAMPLE, sizeof(*rec), ts);
@@ -41,7 +40,20 @@ int thaw_sample(struct bpf_perf_event_data *ctx)
 		rec->ustack = ustack;
 		emit_end(&e);
 	}
-	/* So much is done here that each can be timed. */
+	/* A sample takes so long that timing each one adds little. */
 	fuse_look(r, ts, 1);
 	return 0;
+}
+
+SEC("?perf_event")
+int thaw_sample(struct bpf_perf_event_data *ctx)
+{
+	return on_sample(ctx, true);
+}
+
+/* Without guesses: see probe/lib/unwind.bpf.h. */
+SEC("?perf_event")
+int thaw_sample_only(struct bpf_perf_event_data *ctx)
+{
+	return on_sample(ctx, false);
 }

@@ -12,9 +12,11 @@
  * sched_switch runs under the runqueue lock with interrupts off, sched_waking under the wakee's
  * pi_lock: nothing here may wait, print, wake anybody or allocate.
  *
- * What is not needed at every switch is in functions of its own: the way that is always taken stays
+ * What only some switches need is in functions of its own, so that the path of every switch stays
  * short, and its frame small. (Since 6.13 a frame of 64 bytes or more lies in other memory than the
- * stack.)
+ * stack.) The large functions are not static: the verifier checks a global one once, for any
+ * arguments, not on every path to it, which took half a second. These take no pointers, and find
+ * the ring and the thread by themselves: at a switch, the thread that leaves is still current.
  */
 #include "probe/lib/futex.bpf.h"
 #include "probe/lib/klock.bpf.h"
@@ -24,18 +26,18 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The current thread's kernel stack, in a call on a futex or elsewhere (way 0). */
 static __always_inline __u64 stack_of_way(void *ctx, struct ring_head *r, struct scratch *s,
-					  __u32 way, __u64 ts)
+					  __u32 area, __u32 way, __u64 ts)
 {
 	__u64 *known = way_kstack(r, way), id;
 
 	if (known && *known) {
 		__u64 *slot = sent_slot(*known);
 
-		/* With a full ring it may have got an id, and not been sent. */
+		/* A stack that met a full ring has an id, but was not sent. */
 		if (slot && *slot == *known)
 			return *known;
 	}
-	id = stack_kernel(ctx, r, s, ts);
+	id = stack_kernel(ctx, r, s, area, ts);
 	if (known)
 		*known = id;
 	return id;
@@ -54,9 +56,8 @@ static __noinline int wait_kernel_stack(struct ring_head *r, struct task_struct 
 		return 0;
 	s = scratch_get(r, &area);
 	if (s) {
-		__u64 id = stack_send(
-			r, s, stack_taken(r, bpf_get_task_stack(next, s->ip, STACK_BYTES, 0)), 0,
-			ts);
+		long bytes = bpf_get_task_stack(next, s->ip, STACK_BYTES, 0);
+		__u64 id = stack_send(area, stack_taken(r, bytes), 0, ts);
 
 		rec = emit_begin(&e, r, PR_WAIT, sizeof(*rec), ts);
 		if (rec) {
@@ -82,16 +83,17 @@ static __always_inline bool waits(__u32 state)
 }
 
 /* The thread sleeps or ends: its slot is free for others. */
-static __noinline int klocks_end(struct ring_head *r, __u32 tid, __u64 ts)
+__noinline __weak int klocks_end(__u32 tid, __u64 ts)
 {
 	struct klocks_row *row = klocks_row_of(tid);
 	struct klock_hint *k = klock_of(tid);
+	struct ring_head *r = ring_mine();
 
-	if (row->tid != tid)
+	if (!r || row->tid != tid)
 		return 0;
 	if (k->tid == tid) {
 		klocks_add(row, k);
-		/* What it wants now is no longer one of the row, however soon it gets it. */
+		/* The attempt under way is not one of the row, however soon it succeeds. */
 		k->again = 0;
 	}
 	if (row->since)
@@ -101,15 +103,23 @@ static __noinline int klocks_end(struct ring_head *r, __u32 tid, __u64 ts)
 	return 0;
 }
 
-static __always_inline void switched_out(struct ring_head *r, __u32 tid, __u32 state, __u64 ts)
+__noinline __weak int thread_gone(__u32 tid, __u64 ts)
+{
+	struct hint *h = hint_of(tid);
+
+	klocks_end(tid, ts);
+	scope_del(tid);
+	if (h->tid == tid)
+		h->tid = 0;
+	return 0;
+}
+
+static __always_inline void switched_out(__u32 tid, __u32 state, __u64 ts)
 {
 	struct hint *h = hint_of(tid);
 
 	if (state & STATE_GONE) {
-		klocks_end(r, tid, ts);
-		scope_del(tid);
-		if (h->tid == tid)
-			h->tid = 0;
+		thread_gone(tid, ts);
 		return;
 	}
 	h->tid = tid;
@@ -117,14 +127,16 @@ static __always_inline void switched_out(struct ring_head *r, __u32 tid, __u32 s
 }
 
 /* The current thread goes to sleep, perhaps while it wants a lock. */
-static __noinline int emit_klock(struct task_struct *t, struct ring_head *r, __u64 ts)
+__noinline __weak int emit_klock(__u64 ts)
 {
+	struct task_struct *t = bpf_get_current_task_btf();
 	struct klock_hint *k = klock_of(t->pid);
+	struct ring_head *r = ring_mine();
 	struct pr_klock *rec;
 	struct emit e;
 
-	klocks_end(r, t->pid, ts);
-	if (!k->addr || k->tid != (__u32)t->pid) {
+	klocks_end(t->pid, ts);
+	if (!r || !k->addr || k->tid != (__u32)t->pid) {
 		hint_of(t->pid)->klock = 0;
 		return 0;
 	}
@@ -144,10 +156,10 @@ static __noinline int emit_klock(struct task_struct *t, struct ring_head *r, __u
 	return 0;
 }
 
-/* What the thread that goes to sleep does: SWITCH.call, and a record before that of the switch. */
-static __always_inline __u32 asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
-				    __u64 ts, const bool cast)
+/* What the thread sleeps in: SWITCH.call, and a record ahead of the switch's if it is a lock. */
+static __always_inline __u32 asleep(__u32 state, __u64 ts, const bool cast)
 {
+	struct task_struct *prev = bpf_get_current_task_btf();
 	struct hint *h = hint_of(prev->pid);
 	struct pt_regs *regs;
 	__u32 call = call_of(prev, &regs, cast);
@@ -155,23 +167,31 @@ static __always_inline __u32 asleep(struct task_struct *prev, struct ring_head *
 	h->futex = 0;
 	h->way = FUTEX_WAY_NONE;
 	if (h->klock)
-		emit_klock(prev, r, ts);
+		emit_klock(ts);
 	/* Within such a call, page faults sleep in other states. */
 	if (regs && (state & STATE_INTERRUPTIBLE) && is_futex_wait(call))
-		emit_futex(prev, r, h, (call & CALL_NR) - 1, ts);
+		emit_futex((call & CALL_NR) - 1, ts);
 	return call;
 }
 
-static __noinline __u32 falls_asleep(struct task_struct *prev, struct ring_head *r, __u32 state,
-				     __u64 ts)
+__noinline __weak __u32 falls_asleep(__u32 state, __u64 ts)
 {
-	return asleep(prev, r, state, ts, true);
+	return asleep(state, ts, true);
 }
 
-static __noinline __u32 falls_asleep_old(struct task_struct *prev, struct ring_head *r, __u32 state,
-					 __u64 ts)
+__noinline __weak __u32 falls_asleep_old(__u32 state, __u64 ts)
 {
-	return asleep(prev, r, state, ts, false);
+	return asleep(state, ts, false);
+}
+
+/*
+ * After branches that set bits, the verifier follows each combination of bits separately. It does
+ * not track the contents of a map: bits that went through one may be anything, on one path.
+ */
+static __always_inline __u32 forget_bits(struct ring_head *r, __u32 bits)
+{
+	*(volatile __u64 *)&r->state = bits;
+	return *(volatile __u64 *)&r->state;
 }
 
 static __always_inline void switched_in(struct ring_head *r, struct task_struct *next, __u32 tid,
@@ -226,10 +246,10 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		state |= STATE_IOWAIT;
 	if (!(state & STATE_PREV_OUT) && ptid && runnable(state) && is_throttled(prev))
 		state |= STATE_THROTTLED;
+	state = forget_bits(r, state);
 	ts = bpf_ktime_get_ns();
 	if (!(state & STATE_PREV_OUT) && waits(state))
-		call = cast ? falls_asleep(prev, r, state, ts)
-			    : falls_asleep_old(prev, r, state, ts);
+		call = cast ? falls_asleep(state, ts) : falls_asleep_old(state, ts);
 	rec = emit_begin(&e, r, PR_SWITCH, sizeof(*rec), ts);
 	if (rec) {
 		rec->prev = ptid;
@@ -239,7 +259,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev,
 		emit_end(&e);
 	}
 	if (!(state & STATE_PREV_OUT) && ptid)
-		switched_out(r, ptid, state, ts);
+		switched_out(ptid, state, ts);
 	if (!(state & STATE_NEXT_OUT) && ntid)
 		switched_in(r, next, ntid, ts);
 	fuse_end(r, ts);
@@ -278,7 +298,8 @@ static __always_inline void fill_waking(struct pr_waking *rec, __u32 wakee, __u6
 
 /* The end of a wait that lasted: with the waker's stacks. `who`: wakee, and above it the context.
  */
-static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u64 waker, __u64 ts)
+static __always_inline int emit_waking_long(void *ctx, struct ring_head *r, __u64 who, __u64 waker,
+					    __u64 ts, const bool guess)
 {
 	__u32 area = 0, how = who >> 32;
 	__u64 kstack = 0, ustack = 0;
@@ -287,10 +308,10 @@ static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u
 	struct emit e;
 
 	if (s && !no_wait_stacks) {
-		kstack = stack_of_way(ctx, r, s, how & WAKE_RELEASE ? way_of_waker() : 0, ts);
-		/* The interrupted thread's own code has nothing to do with it. */
+		kstack = stack_of_way(ctx, r, s, area, how & WAKE_RELEASE ? way_of_waker() : 0, ts);
+		/* The code of an interrupted thread has nothing to do with the waking. */
 		if ((how & WAKE_CTX) == WAKE_TASK)
-			ustack = stack_user(ctx, r, s, area, ts);
+			ustack = stack_user(ctx, r, s, area, ts, guess);
 	}
 	scratch_put(r);
 	rec = emit_begin(&e, r, PR_WAKING_LONG, sizeof(*rec), ts);
@@ -303,7 +324,20 @@ static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u
 	return 0;
 }
 
-static __always_inline int on_waking(void *ctx, struct task_struct *p, const bool cast)
+static __noinline int waking_long(void *ctx, struct ring_head *r, __u64 who, __u64 waker, __u64 ts)
+{
+	return emit_waking_long(ctx, r, who, waker, ts, true);
+}
+
+/* Without guesses: see probe/lib/unwind.bpf.h. */
+static __noinline int waking_long_only(void *ctx, struct ring_head *r, __u64 who, __u64 waker,
+				       __u64 ts)
+{
+	return emit_waking_long(ctx, r, who, waker, ts, false);
+}
+
+static __always_inline int on_waking(void *ctx, struct task_struct *p, const bool cast,
+				     const bool guess)
 {
 	struct emit e;
 	__u64 ts, waker, off_ts;
@@ -320,7 +354,7 @@ static __always_inline int on_waking(void *ctx, struct task_struct *p, const boo
 	r = ring_mine();
 	if (!r)
 		return 0;
-	/* All that may be far away is asked for before the clock is, which waits for it. */
+	/* Load what may be far away before reading the clock, which waits for these loads. */
 	h = hint_of(wakee);
 	off_ts = h->tid == wakee ? h->off_ts : 0;
 	waker = bpf_get_current_pid_tgid();
@@ -331,7 +365,10 @@ static __always_inline int on_waking(void *ctx, struct task_struct *p, const boo
 		how |= WAKE_THROTTLED;
 	ts = bpf_ktime_get_ns();
 	if (off_ts && ts - off_ts >= min_wait_ns) {
-		waking_long(ctx, r, (__u64)how << 32 | wakee, waker, ts);
+		if (guess)
+			waking_long(ctx, r, (__u64)how << 32 | wakee, waker, ts);
+		else
+			waking_long_only(ctx, r, (__u64)how << 32 | wakee, waker, ts);
 	} else {
 		rec = emit_begin(&e, r, PR_WAKING, PR_WAKING_SHORT, ts);
 		if (rec) {
@@ -346,17 +383,24 @@ static __always_inline int on_waking(void *ctx, struct task_struct *p, const boo
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(thaw_waking, struct task_struct *p)
 {
-	return on_waking(ctx, p, true);
+	return on_waking(ctx, p, true, true);
+}
+
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(thaw_waking_only, struct task_struct *p)
+{
+	return on_waking(ctx, p, true, false);
 }
 
 /* Before 6.2. */
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(thaw_waking_old, struct task_struct *p)
 {
-	return on_waking(ctx, p, false);
+	return on_waking(ctx, p, false, false);
 }
 
-static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool kernel)
+static __always_inline int emit_wait(void *ctx, struct ring_head *r, __u64 id, const bool kernel,
+				     const bool guess)
 {
 	__u32 area = 0;
 	struct emit e;
@@ -370,8 +414,8 @@ static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool k
 	s = scratch_get(r, &area);
 	if (s) {
 		if (kernel)
-			kstack = stack_of_way(ctx, r, s, hint_of((__u32)id)->way, ts);
-		ustack = stack_user(ctx, r, s, area, ts);
+			kstack = stack_of_way(ctx, r, s, area, hint_of((__u32)id)->way, ts);
+		ustack = stack_user(ctx, r, s, area, ts, guess);
 	}
 	scratch_put(r);
 	rec = emit_begin(&e, r, PR_WAIT, sizeof(*rec), ts);
@@ -384,6 +428,17 @@ static __noinline int emit_wait(void *ctx, struct ring_head *r, __u64 id, bool k
 	}
 	fuse_end(r, ts);
 	return 0;
+}
+
+static __noinline int emit_both_stacks(void *ctx, struct ring_head *r, __u64 id)
+{
+	return emit_wait(ctx, r, id, true, true);
+}
+
+/* Without guesses: see probe/lib/unwind.bpf.h. */
+static __noinline int emit_user_stack(void *ctx, struct ring_head *r, __u64 id)
+{
+	return emit_wait(ctx, r, id, false, false);
 }
 
 /* The end of __schedule(): the thread that has just come in is current. */
@@ -401,7 +456,7 @@ int BPF_PROG(thaw_sched_exit, bool is_switch)
 	if (r->want_wait != (__u32)id)
 		return 0;
 	r->want_wait = 0;
-	emit_wait(ctx, r, id, true);
+	emit_both_stacks(ctx, r, id);
 	return 0;
 }
 
@@ -421,6 +476,6 @@ int BPF_PROG(thaw_sys_exit, void *regs, long ret)
 	h->want_user = 0;
 	r = ring_mine();
 	if (r)
-		emit_wait(ctx, r, id, false);
+		emit_user_stack(ctx, r, id);
 	return 0;
 }

@@ -26,16 +26,16 @@ struct hint hints[HINT_SLOTS];
 struct klock_hint klocks[HINT_SLOTS];
 struct klocks_row klocks_rows[KLOCKS_SLOTS];
 
-const volatile __u32 rows_mask = 63, blocks_mask = 63, mappings_mask = 63, procs_mask = 63;
+const volatile __u32 mappings_mask = 63, procs_mask = 63;
 const volatile bool unwind_tables = false;
 
-struct unwind_rows_map unwind_rows SEC(".maps");
-struct unwind_blocks_map unwind_blocks SEC(".maps");
 struct unwind_mappings_map unwind_mappings SEC(".maps");
 struct unwind_procs_map unwind_procs SEC(".maps");
-struct unwind_rules_map unwind_rules SEC(".maps");
 struct unwind_spaces_map unwind_spaces SEC(".maps");
 struct unwind_objects_map unwind_objects SEC(".maps");
+
+struct unwind_shelves_map unwind_shelves SEC(".maps");
+__u32 unwind_now = 0;
 
 struct rings_map rings SEC(".maps");
 struct sent_map sent SEC(".maps");

@@ -10,10 +10,10 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The words of a futex hold tids as the program has them, which in a container are others. */
+/* The tid in the thread's own pid namespace: the words of a futex hold that one. */
 static __always_inline __u32 own_tid(struct task_struct *t)
 {
-	/* As a plain number: 6.1 adds nothing without bounds to a pointer that has a type. */
+	/* Read as a plain number: 6.1 lets nobody add an unbounded offset to a typed pointer. */
 	struct pid *p = BPF_CORE_READ(t, thread_pid);
 	__u32 level = BPF_CORE_READ(p, level), nr = 0;
 
@@ -74,7 +74,7 @@ static __always_inline void share_space(__u32 parent, __u32 child)
 	}
 }
 
-/* A new program: nothing is known of its mappings, and what is on its way concerns the old one. */
+/* exec(): the mappings are unknown, and answers under way concern the old program. */
 static __always_inline __u32 forget_space(__u32 pid)
 {
 	struct unwind_proc *p = BIG(unwind_procs, struct unwind_proc, pid & procs_mask);
@@ -93,12 +93,12 @@ int BPF_PROG(thaw_fork, struct task_struct *parent, struct task_struct *child)
 {
 	if (!armed)
 		return 0;
-	/* Whatever the scope: any process may wake one of ours, and be asked for its stack. */
+	/* In any scope: every process may wake a recorded thread, and its stack is taken then. */
 	if (child->pid == child->tgid)
 		share_space(parent->tgid, child->tgid);
 	if (!scope_all && !child_in_scope(parent, child))
 		return 0;
-	/* Also in SCOPE_SYSTEM: the collector sees by it that a FORK record is on its way. */
+	/* Also in SCOPE_SYSTEM: the bit tells the collector that a FORK record is on its way. */
 	scope_add(child->pid);
 	emit_task(PR_FORK, child, parent->pid, parent->tgid);
 	return 0;

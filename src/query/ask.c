@@ -74,12 +74,12 @@ static int take_reasons(struct asked *a, const struct request *rq)
 	struct number_list list;
 	int rc = request_list(rq, "reasons", CLASS_REASONS, &list);
 
-	a->pick.reasons = UINT32_MAX;
+	a->pick.reasons = UINT64_MAX;
 	if (rc || !request_str(rq, "reasons"))
 		return rc;
 	a->pick.reasons = 0;
 	for (size_t i = 0; i < list.n; i++)
-		a->pick.reasons |= 1u << list.v[i];
+		a->pick.reasons |= 1ull << list.v[i];
 	free(list.v);
 	return 0;
 }

@@ -13,14 +13,14 @@ struct asked {
 	const char *unit;
 };
 
-/* from, to, threads, kind, reasons. asked_done() whatever it returns. */
+/* Takes from, to, threads, kind and reasons. Call asked_done() whatever it returns. */
 int asked_take(struct asked *a, const struct query *q, const struct request *rq);
 void asked_done(struct asked *a);
 
 /* A boolean: 1 or 0, false where it is missing. */
 int asked_flag(const struct request *rq, const char *key, bool *ret);
 
-/* By index, for `threads=`; NULL if it is not there: all. */
+/* The threads of `threads=`, by index; NULL without that key: all. */
 int asked_threads(const struct query *q, const struct request *rq, bool **ret);
 
 /* -ENOENT, in words, where the engine does not see waits. */

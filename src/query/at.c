@@ -5,9 +5,9 @@
  */
 #include "query/private.h"
 
-#include "model/parts.h"
+#include "model/summary/parts.h"
 #include "query/holders.h"
-#include "view/json_parts.h"
+#include "report/json_parts.h"
 #include "wire/state.h"
 
 enum { HOLDERS_MAX = 100 };
@@ -23,11 +23,8 @@ static const char *kind_name(unsigned class)
 		return "gone";
 	case CLASS_IDLE:
 		return "idle";
-	case REASON_RUN_QUEUE:
-	case REASON_THROTTLED:
-		return "runnable";
 	default:
-		return "waiting";
+		return reason_is_runnable(class) ? "runnable" : "waiting";
 	}
 }
 
@@ -63,7 +60,7 @@ static void put_class(struct json *j, unsigned class)
 	json_str(j, "reason_words", reason ? reason_words(class) : NULL);
 }
 
-/* What the holder did while it had it, the longest first. */
+/* What the holder did while it had the lock, the longest first. */
 static void put_doing(struct json *j, const struct query *q, const struct held *h)
 {
 	uint64_t sums[SLOTS] = {0};
@@ -135,7 +132,7 @@ static void put_lock(struct json *j, const struct query *q, const struct wait_ro
 	free(name);
 }
 
-/* A lost span may lie in a wait: it ends with the last of its pieces. */
+/* A lost span may cut a wait into pieces: the wait ends with the last. */
 static uint64_t wait_end(const struct lane *l, size_t i)
 {
 	const struct stretch *s = lane_at(l, i);
@@ -181,7 +178,7 @@ static void put_wait(struct json *j, struct query *q, uint32_t thread, size_t i)
 	put_waker(j, q, l, i);
 }
 
-/* The sample of that time which is nearest to the moment. */
+/* The sample in [start, end) nearest to ts. */
 static const struct sample *nearest(const struct query *q, uint32_t thread, uint64_t start,
 				    uint64_t end, uint64_t ts)
 {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-struct making {
+struct calls_making {
 	struct model *m;
 	struct calls *c;
 	struct map by_caller; /* caller and what -> call */
@@ -23,7 +23,7 @@ static bool is_again(const struct calls *c, uint32_t caller, uint32_t what)
 	return false;
 }
 
-static uint32_t call_from(struct making *k, uint32_t caller, uint32_t what)
+static uint32_t call_from(struct calls_making *k, uint32_t caller, uint32_t what)
 {
 	bool fresh;
 	uint64_t *slot = map_put(&k->by_caller, (uint64_t)caller << 32 | what, &fresh);
@@ -37,7 +37,8 @@ static uint32_t call_from(struct making *k, uint32_t caller, uint32_t what)
 	return (uint32_t)*slot;
 }
 
-static uint32_t add_frames(struct making *k, uint32_t at, const struct named_frame *f, size_t n)
+static uint32_t add_frames(struct calls_making *k, uint32_t at, const struct named_frame *f,
+			   size_t n)
 {
 	if (!n)
 		return call_from(k, at, WHAT_NO_STACK);
@@ -49,7 +50,7 @@ static uint32_t add_frames(struct making *k, uint32_t at, const struct named_fra
 	return at;
 }
 
-static uint32_t sample_call(struct making *k, const struct sample_row *r)
+static uint32_t sample_call(struct calls_making *k, const struct sample_row *r)
 {
 	const struct named_frame *f;
 	bool fresh;
@@ -63,8 +64,8 @@ static uint32_t sample_call(struct making *k, const struct sample_row *r)
 	return (uint32_t)*slot;
 }
 
-/* The path of one stack is the same for each reason: only the right way up it can be kept. */
-static uint32_t wait_call(struct making *k, const struct wait_row *r)
+/* Right way up, a stack's path is the same for every reason, so it is kept by stack. */
+static uint32_t wait_call(struct calls_making *k, const struct wait_row *r)
 {
 	uint32_t reason = WHAT_REASON | r->verdict.reason;
 	uint64_t key = (uint64_t)r->kstack << 32 | r->ustack, *slot;
@@ -88,7 +89,7 @@ struct calls *calls_new(struct model *m, bool upside_down)
 {
 	const struct tally *t = &m->tally;
 	struct calls *c = mem_zalloc(sizeof(*c));
-	struct making k = {.m = m, .c = c, .upside_down = upside_down};
+	struct calls_making k = {.m = m, .c = c, .upside_down = upside_down};
 	struct call root = {0, WHAT_ROOT, false};
 
 	vec_push(&c->list, root);

@@ -2,8 +2,8 @@
 /*
  * Every stack of a capture as a path in one tree of calls, made once: the frames with their inlined
  * functions from the root to the leaf, and behind the leaf of a wait its reason. A row of the tally
- * is then one number, its last call, and what a range of time adds to it can be summed up along the
- * callers without looking at a name.
+ * is then one number, its last call, and the values of a range can be summed up along the callers
+ * without looking at a name.
  *
  * Upside down, the paths go from the reason and the leaf to the root.
  */

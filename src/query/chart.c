@@ -3,9 +3,9 @@
  * chart?thread&from&to[&max]   the stacks of one thread over time
  *
  * A sample stands for half of the sampling period before and behind it, as far as the thread ran
- * without another sample; a wait for its own time, with its reason behind its leaf. A frame that is
- * on one after the other is one piece, also over a gap that is too short to be seen; what is too
- * short itself is left out (its callers are not), and how many those were is said.
+ * without another sample; a wait for its own time, with its reason behind its leaf. A frame on
+ * adjacent stacks is one piece, even across a gap too short to be seen. Pieces that are too short
+ * themselves are left out (but not their callers), and the answer counts them.
  */
 #include <stdlib.h>
 
@@ -113,7 +113,7 @@ static bool add_stretch(struct chart *c, uint32_t thread, const struct lane *l, 
 	return true;
 }
 
-static bool walk(struct chart *c, uint32_t thread)
+static bool chart_walk(struct chart *c, uint32_t thread)
 {
 	const struct lane *l = &c->q->columns.threads.v[thread];
 	size_t i = l->n ? lane_find(l, c->from) : 0;
@@ -187,7 +187,7 @@ int answer_chart(struct query *q, const struct request *rq, struct buf *ret)
 	*c = (struct chart){.q = q, .calls = asked_calls(q, false), .max = max ? max : 1};
 	c->from = from < q->duration ? from : q->duration;
 	c->to = to < q->duration ? to : q->duration;
-	for (c->least = (c->to - c->from) / PIXELS; !walk(c, (uint32_t)thread);)
+	for (c->least = (c->to - c->from) / PIXELS; !chart_walk(c, (uint32_t)thread);)
 		c->least = c->least * 2 + 1;
 	if (c->done.n)
 		qsort(c->done.v, c->done.n, sizeof(*c->done.v), by_place);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The sinks: what the model hands out goes into columns. seal.c does the rest. */
+/* The model's sinks, which fill the columns. seal.c does the rest. */
 #include "query/columns.h"
 
+#include "base/search.h"
 #include "wire/event.h"
 #include "wire/state.h"
 
@@ -29,7 +30,7 @@ void columns_done(struct columns *c)
 	*c = (struct columns){0};
 }
 
-static uint64_t since(const struct columns *c, uint64_t ts)
+static uint64_t columns_since(const struct columns *c, uint64_t ts)
 {
 	return ts > c->base ? ts - c->base : 0;
 }
@@ -56,7 +57,7 @@ static uint32_t find_waker(struct columns *c, const struct waker_row_at *w, uint
 	}
 }
 
-/* Its place + 1. Most are one of the last. */
+/* Place + 1 of a waker. Most are among the recent ones. */
 static uint32_t waker_of(struct columns *c, const struct waker *from)
 {
 	const struct waker_row_at w = {.thread = from->thread ? from->thread->index + 1 : 0,
@@ -91,7 +92,7 @@ static void on_interval(void *arg, const struct interval *iv)
 {
 	struct columns *c = arg;
 	struct lane *l = thread_lane(c, iv->thread->index);
-	uint64_t start = since(c, iv->start), end = since(c, iv->end);
+	uint64_t start = columns_since(c, iv->start), end = columns_since(c, iv->end);
 
 	switch (iv->kind) {
 	case INTERVAL_RUNNING:
@@ -121,7 +122,7 @@ static void on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t 
 	while (c->samples.n <= th->index)
 		vec_add(&c->samples);
 	vec_push(&c->samples.v[th->index],
-		 (struct sample){.ts = since(c, ts), .row = row, .cpu = cpu});
+		 (struct sample){.ts = columns_since(c, ts), .row = row, .cpu = cpu});
 }
 
 static void on_seen(void *arg, const struct seen *seen)
@@ -129,7 +130,7 @@ static void on_seen(void *arg, const struct seen *seen)
 	struct columns *c = arg;
 
 	vec_push(&c->seen, *seen);
-	c->seen.v[c->seen.n - 1].ts = since(c, seen->ts);
+	c->seen.v[c->seen.n - 1].ts = columns_since(c, seen->ts);
 }
 
 static void on_restart(void *arg)
@@ -162,17 +163,7 @@ const struct seen *columns_seen(const struct columns *c, uint32_t lock, size_t *
 
 static size_t first_from(const struct sample_list *l, uint64_t ts)
 {
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->v[mid].ts < ts)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(0, l->n, mid, l->v[mid].ts < ts);
 }
 
 const struct sample *columns_samples(const struct columns *c, uint32_t thread, uint64_t from,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording in memory, as far as queries about moments and ranges need it: what each thread and
- * each CPU did, each sample, and what was seen of who holds which lock. Filled by the model's sinks
- * while it loads; sealed when the model is finished, because only then the reasons of waits are
- * known, and whether two locks were one.
+ * What queries about moments and ranges need of a recording, in memory: what each thread and each
+ * CPU did, each sample, and the signs of who holds which lock. Filled by the model's sinks while it
+ * loads; sealed when the model is finished, because only then the reasons of waits are known, and
+ * whether two locks were one.
  *
  * Without switches (model facts: has_switches) a sample stands for a period of running that ends
- * with it. Where two of them are nearer to each other than that, the later one is moved back in
- * time as far as needed, so that the sums stay the report's.
+ * with it. Where two periods would overlap, the later one is moved as far as needed, so that the
+ * sums stay the report's.
  */
 #ifndef THAW_QUERY_COLUMNS_H
 #define THAW_QUERY_COLUMNS_H
@@ -28,7 +28,7 @@ struct sample_list {
 };
 
 struct waker_row_at {
-	uint32_t thread; /* index + 1; 0: not one that was looked at */
+	uint32_t thread; /* index + 1; 0: a thread that was not recorded */
 	uint32_t tid;
 	uint32_t kstack, ustack;
 	uint8_t ctx; /* enum wake_ctx */

@@ -2,9 +2,9 @@
 /*
  * flame?from&to&kind=cpu|wait|both[&threads][&reasons][&invert=1][&by=thread][&from2&to2][&min]
  *
- * A flame graph of a range; with a second one, of both. Waiting is told with its reason behind the
- * leaf, so that nodes of one stack can be told apart; where no stack was taken, it is "(no stack)"
- * and the reason: every sample and every nanosecond of waiting is in it.
+ * A flame graph of one range, or of two. A wait has its reason after the leaf, so that waits with
+ * the same stack differ by reason; a wait without a stack is "(no stack)" and its reason. So the
+ * graph has every sample and every nanosecond of waiting.
  *
  * In `node`, "reason" is the reason, or 100 for running, of all that is in a node; -1: several.
  */
@@ -20,7 +20,7 @@ struct flame {
 	double min;
 };
 
-/* 0.0002 or 2e-4, as scripts write them: strtod() would bring files into a page's engine. */
+/* 0.0002 or 2e-4, as scripts write them. strtod() would pull file I/O into the page. */
 static bool parse_part(const char *s, double *ret)
 {
 	unsigned places = 0, digits = 0, down = 0;
@@ -63,7 +63,7 @@ static int take_by(const struct request *rq, bool *ret)
 	return !by || !*by || *ret ? 0 : err_set(-EINVAL, "by must be thread");
 }
 
-static int take(struct flame *f, const struct query *q, const struct request *rq)
+static int flame_take(struct flame *f, const struct query *q, const struct request *rq)
 {
 	int rc = asked_take(&f->asked, q, rq);
 
@@ -106,7 +106,7 @@ static void put_flame(struct query *q, const struct flame *f, struct buf *ret)
 int answer_flame(struct query *q, const struct request *rq, struct buf *ret)
 {
 	struct flame f = {0};
-	int rc = take(&f, q, rq);
+	int rc = flame_take(&f, q, rq);
 
 	if (!rc)
 		put_flame(q, &f, ret);

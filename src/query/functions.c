@@ -3,16 +3,15 @@
  * functions?from&to[&threads][&kind][&reasons][&max]   all functions, by their own time
  * function?name&module&from&to...                      one: its callers and callees
  *
- * Numbers are as in flame graphs: samples, or nanoseconds. A function's own is what it was at the
- * leaf of, its total what it was anywhere on the stack of, once however often it called itself. Of
- * one function, `value` is its total, and `total` that of all; the roots of both trees are the
- * function.
+ * Numbers are as in flame graphs: samples, or nanoseconds. A function's own value counts stacks
+ * with it at the leaf, its total those with it anywhere, once however often it called itself. For
+ * one function, `value` is its total, and `total` that of all; it is the root of both trees.
  */
 #include <string.h>
 
 #include "query/ask.h"
 #include "query/grow.h"
-#include "view/json_parts.h"
+#include "report/json_parts.h"
 
 #define MOST_FUNCTIONS 5000
 #define AROUND_DEPTH 40

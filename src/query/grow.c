@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Rows by the thread they are of: counted, then put in place. */
+/* Rows by thread: a counting sort. */
 struct by_thread {
 	size_t *first; /* by thread; one more than there are */
 	uint32_t *rows;
@@ -47,8 +47,8 @@ static void add_wait(struct growing *k, uint32_t row)
 		k->one->wait[row], k->two ? k->two->wait[row] : 0);
 }
 
-static bool any(const struct weights *w, const struct by_thread *samples,
-		const struct by_thread *waits, uint32_t thread)
+static bool grow_any(const struct weights *w, const struct by_thread *samples,
+		     const struct by_thread *waits, uint32_t thread)
 {
 	for (size_t i = samples->first[thread]; w->sample && i < samples->first[thread + 1]; i++)
 		if (w->sample[samples->rows[i]])
@@ -68,8 +68,8 @@ static void grow_by_thread(struct growing *k)
 	SORT_ROWS(&samples, t->samples, threads);
 	SORT_ROWS(&waits, t->waits, threads);
 	for (uint32_t th = 0; th < threads; th++) {
-		if (!any(k->one, &samples, &waits, th) &&
-		    (!k->two || !any(k->two, &samples, &waits, th)))
+		if (!grow_any(k->one, &samples, &waits, th) &&
+		    (!k->two || !grow_any(k->two, &samples, &waits, th)))
 			continue;
 		grower_group(&k->g, tree_append(k->g.tree, 0, WHAT_THREAD | th));
 		for (size_t i = samples.first[th]; k->one->sample && i < samples.first[th + 1]; i++)
@@ -110,7 +110,7 @@ uint64_t *grow_values(const struct model *m, const struct calls *c, const struct
 
 	for (size_t i = 0; w->sample && i < m->tally.samples.n; i++)
 		value[c->of_sample[i]] += w->sample[i];
-	/* The reason behind a wait's stack is no call: its time is that of the leaf itself. */
+	/* The reason after a wait's leaf is no call: its time belongs to the leaf. */
 	for (size_t i = 0; w->wait && i < m->tally.waits.n; i++)
 		value[c->list.v[c->of_wait[i]].caller] += w->wait[i];
 	memcpy(self, value, c->list.n * sizeof(*self));
@@ -160,7 +160,7 @@ void grow_functions(struct function_values *f, const struct model *m, const stru
 	free(value);
 }
 
-/* The frames above a call, as far as the tree goes. */
+/* Adds a call's callers, up to the tree's depth. */
 static void add_callers(struct tree *t, const struct calls *c, uint32_t call, unsigned depth,
 			uint64_t value)
 {

@@ -10,7 +10,7 @@
 void grow_tree(struct tree *t, const struct model *m, const struct calls *c,
 	       const struct weights *one, const struct weights *two, bool by_thread);
 
-/* By call: what it and those that it called have, in the order of c->list; to be freed. */
+/* Totals by call, callees included, in the order of c->list; the caller frees them. */
 uint64_t *grow_values(const struct model *m, const struct calls *c, const struct weights *w,
 		      uint64_t **ret_self);
 
@@ -29,8 +29,8 @@ void grow_functions(struct function_values *f, const struct model *m, const stru
 		    const struct weights *w);
 
 /*
- * Of all stacks with the function on it: who called it and whom it called, from its outermost frame
- * on. The root of both trees is the function itself, with its total.
+ * Callers and callees of a function over all stacks that have it, from its outermost frame on. The
+ * root of both trees is the function itself, with its total.
  */
 void grow_around(struct tree *callers, struct tree *callees, const struct model *m,
 		 const struct calls *c, const struct weights *w, uint32_t function, unsigned depth);

@@ -19,8 +19,8 @@
 
 #define COLS_MAX 10000
 #define ROWS_MAX 1000
-#define COLS_FEW 20    /* so few seconds are too few columns */
-#define COLS_SHORT 120 /* that many are made of them, at most */
+#define COLS_FEW 20    /* recordings of fewer seconds get shorter columns, */
+#define COLS_SHORT 120 /* at most this many */
 
 struct heat {
 	uint64_t cols, rows, col_ns, row_ns;
@@ -38,7 +38,7 @@ static uint64_t columns_for(uint64_t duration, uint64_t col_ns)
 	return duration / col_ns + 1;
 }
 
-/* 1, 2, 5, 10, ... and seconds by what clocks are read by. */
+/* 1, 2, 5, 10, ...; from seconds on, the steps of a clock. */
 static uint64_t fitting(uint64_t duration, uint64_t most, uint64_t first)
 {
 	static const uint64_t steps[] = {1000000,
@@ -82,7 +82,7 @@ static void lay_out(struct heat *h, uint64_t duration, uint64_t cols, uint64_t r
 	h->cols = columns_for(duration, h->col_ns);
 }
 
-/* Rounded up, the last row of a column may be shorter than the others. */
+/* Rows are rounded up, so the last one of a column may be shorter than the others. */
 static uint64_t cell_at(const struct heat *h, uint64_t ts)
 {
 	uint64_t col = ts / h->col_ns, row = ts % h->col_ns / h->row_ns;
@@ -111,8 +111,8 @@ static void add_wait(struct heat *h, uint64_t start, uint64_t end)
 	h->whole[last]--;
 }
 
-/* The cell that the last wait ended in: most waits are shorter than one, and the next is there too.
- */
+/* The cell in which the last wait ended: most waits are shorter than a cell, and the next is in it
+ * too. */
 struct last_cell {
 	uint64_t from, to, *part;
 };
@@ -130,7 +130,7 @@ static inline void add_one(struct heat *h, struct last_cell *last, uint64_t star
 	*last = (struct last_cell){cell_start(h, cell), cell_start(h, cell + 1), &h->part[cell]};
 }
 
-static void add_waits(struct heat *h, const struct lane *l, uint32_t reasons)
+static void add_waits(struct heat *h, const struct lane *l, uint64_t reasons)
 {
 	struct last_cell last = {0};
 
@@ -157,7 +157,7 @@ static void add_samples(struct heat *h, const struct columns *c, uint32_t thread
 		h->part[cell_at(h, s[i].ts)]++;
 }
 
-/* What is cut off of one cell is added to the next. */
+/* Carries the rounding error of each cell to the next. */
 static void put_cells(struct buf *ret, const struct heat *h, bool samples)
 {
 	uint64_t unit = samples ? 1 : 1000, rest = 0;
@@ -175,7 +175,7 @@ static void put_cells(struct buf *ret, const struct heat *h, bool samples)
 	}
 }
 
-static void put_heat(const struct query *q, struct heat *h, const bool *threads, uint32_t reasons,
+static void put_heat(const struct query *q, struct heat *h, const bool *threads, uint64_t reasons,
 		     struct buf *ret)
 {
 	uint32_t head[] = {(uint32_t)h->cols,	(uint32_t)h->rows,
@@ -199,7 +199,7 @@ static void put_heat(const struct query *q, struct heat *h, const bool *threads,
 }
 
 /* 0: samples. */
-static int take_kind(const struct query *q, const struct request *rq, uint32_t *ret)
+static int take_kind(const struct query *q, const struct request *rq, uint64_t *ret)
 {
 	const char *kind = request_str(rq, "kind");
 
@@ -207,13 +207,13 @@ static int take_kind(const struct query *q, const struct request *rq, uint32_t *
 	if (!kind || !strcmp(kind, "samples"))
 		return 0;
 	if (!strcmp(kind, "wait")) {
-		*ret = ~(1u << REASON_RUN_QUEUE | 1u << REASON_THROTTLED);
+		*ret = ~(1ull << REASON_RUN_QUEUE | 1ull << REASON_THROTTLED);
 		return asked_sees_waits(q);
 	}
 	for (unsigned r = 0; !strncmp(kind, "reason:", 7) && r < REASONS; r++) {
 		if (!reason_name(r) || strcmp(reason_name(r), kind + 7))
 			continue;
-		*ret = 1u << r;
+		*ret = 1ull << r;
 		return asked_sees_waits(q);
 	}
 	return err_set(-EINVAL, "kind must be samples, wait, or reason: and the name of one");
@@ -224,7 +224,7 @@ int answer_heat(struct query *q, const struct request *rq, struct buf *ret)
 	struct heat h = {0};
 	uint64_t cols, rows;
 	bool *threads = NULL;
-	uint32_t reasons;
+	uint64_t reasons;
 	int rc = take_kind(q, rq, &reasons);
 
 	rc = rc ? rc : request_u64(rq, "cols", COLS_MAX, 240, &cols);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Who held a lock when, from what was seen of it: by the rules of model/charge.c. */
+/* Who held a lock when, from what was seen of it. */
 #ifndef THAW_QUERY_HOLDERS_H
 #define THAW_QUERY_HOLDERS_H
 
+#include "model/charge/held.h"
 #include "query/columns.h"
-
-struct held {
-	uint64_t start, end;
-	uint32_t thread; /* index + 1; 0: not known */
-};
 
 struct held_list {
 	struct held *v;
@@ -16,8 +12,8 @@ struct held_list {
 };
 
 /*
- * In [from, to), as far as `waiter` (index + 1; 0: nobody) can tell: it never held what it waited
- * for. Neighbours with the same holder are one. At most `max` of them; the caller frees v.
+ * Holders in [from, to), but not `waiter` (index + 1; 0: none), which never held what it waited
+ * for. Adjacent pieces of one holder are merged. At most `max` pieces; the caller frees v.
  */
 void holders_between(const struct columns *c, uint32_t lock, uint64_t from, uint64_t to,
 		     uint32_t waiter, size_t max, struct held_list *ret);

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-#include "model/parts.h"
+#include "base/search.h"
+#include "model/summary/parts.h"
 #include "query/holders.h"
 #include "query/sums.h"
 
@@ -29,7 +30,41 @@ static void take_thread(struct holds *h, const struct columns *c, uint32_t threa
 	}
 }
 
-static void cut(struct holds *h, const struct columns *c, uint32_t lock, const struct lock_wait *w)
+/* With more pieces it is a crowd. */
+#define PIECES_MAX (1u << 21)
+
+/* How many pieces there would be, at most. */
+static uint64_t count_pieces(const struct holds *h, const struct columns *c, uint32_t lock)
+{
+	uint64_t n = 0;
+	size_t signs;
+	const struct seen *seen = columns_seen(c, lock, &signs);
+
+	for (size_t i = 0; i < h->waits.n; i++)
+		n += 1 + held_signs(seen, signs, h->waits.v[i].end) -
+		     held_signs(seen, signs, h->waits.v[i].start);
+	return n;
+}
+
+void holds_cut(struct holds *h, const struct lock_wait *w, size_t n, void *arg,
+	       void (*piece)(void *arg, uint32_t holder, uint64_t ns))
+{
+	for (size_t i = 0, at = 0; i < n; i++) {
+		at = SEARCH(at, h->held.n, mid, h->held.v[mid].end <= w[i].start);
+		for (; at < h->held.n && h->held.v[at].start < w[i].end; at++) {
+			const struct held *one = &h->held.v[at];
+			uint64_t from = one->start > w[i].start ? one->start : w[i].start;
+			uint64_t to = one->end < w[i].end ? one->end : w[i].end;
+
+			piece(arg, one->thread == w[i].waiter + 1 ? 0 : one->thread, to - from);
+			if (one->end > w[i].end)
+				break;
+		}
+	}
+}
+
+static void holds_query_cut(struct holds *h, const struct columns *c, uint32_t lock,
+			    const struct lock_wait *w)
 {
 	struct held_list list;
 
@@ -61,9 +96,18 @@ void holds_take(struct holds *h, const struct model *m, const struct columns *c,
 	for (uint32_t i = 0; i < c->threads.n; i++)
 		if (waits[i])
 			take_thread(h, c, i, wanted, from, to);
-	for (size_t i = 0; i < h->waits.n; i++) {
+	if (lock_has_holders(l) && count_pieces(h, c, lock) > PIECES_MAX) {
+		struct held_list list;
+
+		holders_between(c, lock, from, to, 0, SIZE_MAX, &list);
+		h->crowd = true;
+		h->held.v = list.v;
+		h->held.n = list.n;
+		h->held.room = list.n;
+	}
+	for (size_t i = 0; i < h->waits.n && !h->crowd; i++) {
 		if (lock_has_holders(l))
-			cut(h, c, lock, &h->waits.v[i]);
+			holds_query_cut(h, c, lock, &h->waits.v[i]);
 		h->waits.v[i].pieces = h->pieces.n;
 	}
 	free(wanted);
@@ -74,4 +118,5 @@ void holds_done(struct holds *h)
 {
 	vec_done(&h->waits);
 	vec_done(&h->pieces);
+	vec_done(&h->held);
 }

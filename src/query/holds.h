@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who held a lock while others waited for it. What is known of a lock's holder is known only at
- * moments when somebody wanted it, so the time in which nobody waits has no holder here.
+ * Who held a lock while others waited for it. A lock's holder shows only when another thread wants
+ * the lock, so time without waiters has no holder here.
  */
 #ifndef THAW_QUERY_HOLDS_H
 #define THAW_QUERY_HOLDS_H
 
 #include "query/columns.h"
+#include "query/holders.h"
 
 /* A piece of a wait in which the holder did not change. */
 struct held_piece {
@@ -25,9 +26,18 @@ struct lock_wait {
 struct holds {
 	VEC(struct lock_wait) waits; /* by thread, then time */
 	VEC(struct held_piece)
-	pieces; /* of them, in that order; none if it is no lock that is held
-		 */
+	pieces; /* of the waits, in that order; none if the lock has no holders */
+	/*
+	 * Too many waits behind too many holders to keep pieces: `held` has the lock's holders over
+	 * time instead, the same for all waiters.
+	 */
+	bool crowd;
+	VEC(struct held) held; /* in the order of time */
 };
+
+/* The pieces of all waits of one thread: w is the first of n. */
+void holds_cut(struct holds *h, const struct lock_wait *w, size_t n, void *arg,
+	       void (*piece)(void *arg, uint32_t holder, uint64_t ns));
 
 /* lock: index in the model, under its proper address. */
 void holds_take(struct holds *h, const struct model *m, const struct columns *c, uint32_t lock,

@@ -22,8 +22,8 @@ void arena_done(struct arena *a)
 	a->used = 0;
 }
 
-/* Most threads of a recording with many of them do next to nothing: theirs is its own, and small.
- */
+/* Where there are many threads, most do next to nothing: their first block is small, and not from
+ * the arena. */
 static void grow_first(struct lane *l)
 {
 	enum { FEWEST = 4 };
@@ -48,8 +48,8 @@ static void add_block(struct lane *l, struct arena *a)
 	l->blocks[block] = arena_block(a);
 }
 
-static void append(struct lane *l, struct arena *a, uint64_t start, unsigned class, uint32_t row,
-		   uint32_t by)
+static void lane_append(struct lane *l, struct arena *a, uint64_t start, unsigned class,
+			uint32_t row, uint32_t by)
 {
 	if (l->n < LANE_BLOCK)
 		grow_first(l);
@@ -72,8 +72,8 @@ void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, un
 	if (start >= end)
 		return;
 	if (l->n && start > l->end)
-		append(l, a, l->end, CLASS_GONE, 0, 0);
-	append(l, a, start, class, row, by);
+		lane_append(l, a, l->end, CLASS_GONE, 0, 0);
+	lane_append(l, a, start, class, row, by);
 	l->end = end;
 }
 
@@ -110,9 +110,9 @@ void lane_done(struct lane *l)
 }
 
 /*
- * The last of the blocks from lo on that begins at or before ts; lo itself does. The search spreads
- * out from a guess: the edges of a picture's columns are about equally many blocks apart, and what
- * is near to the guess is in the cache with it.
+ * The last block from lo on that begins at or before ts; lo itself does. The search spreads out
+ * from a guess, because the edges of a picture's columns are about equally many blocks apart, and
+ * blocks near the guess are in the cache with it.
  */
 static size_t find_block(const struct lane *l, size_t lo, size_t guess, uint64_t ts)
 {
@@ -169,7 +169,7 @@ void lane_walk_init(struct lane_walk *w, const struct lane *l)
 			w->slots[w->n++] = (uint8_t)s;
 }
 
-static void jump(struct lane_walk *w, uint64_t ts)
+static void lane_jump(struct lane_walk *w, uint64_t ts)
 {
 	const struct lane *l = w->lane;
 	size_t block = w->at / LANE_BLOCK, next = block + 1;
@@ -209,7 +209,7 @@ void lane_walk_to(struct lane_walk *w, uint64_t ts, uint64_t sums[SLOTS])
 
 	if (!l->n)
 		return;
-	jump(w, ts);
+	lane_jump(w, ts);
 	start = lane_start(l, w->at);
 	class = lane_class(l, w->at);
 	while (w->at + 1 < l->n) {

@@ -2,8 +2,8 @@
 /*
  * What one thread, or one CPU, did from its first to its last moment: stretches that tile the time
  * between, sixteen bytes each, in blocks of 32 with the sums of all that came before at each block.
- * So how long it did what between any two moments takes a search and at most two blocks,
- * however long the recording is.
+ * So the sums between any two moments take a search and at most two blocks, however long the
+ * recording is.
  *
  * Times are nanoseconds since the recording's begin, when the lane is sealed; a moment before that
  * is taken as 0, and one beyond 2.2 years as that.
@@ -19,7 +19,7 @@
 
 /* What a stretch is: an enum reason (waiting; RUN_QUEUE and THROTTLED: could run), or */
 enum {
-	CLASS_REASONS = 32,
+	CLASS_REASONS = 48,
 	CLASS_RUNNING = 100,
 	CLASS_LOST = 101, /* not known, or not seen by the engine */
 	CLASS_GONE = 102, /* not observed: in no sum, and nothing to draw */
@@ -27,7 +27,7 @@ enum {
 	CLASS_WAIT = 255, /* only before it is sealed: the row has the reason */
 };
 
-/* Classes by a number of their own, without holes: for arrays of sums. */
+/* Classes numbered without holes, for arrays of sums. */
 enum { SLOT_RUNNING = CLASS_REASONS, SLOT_LOST, SLOT_GONE, SLOT_IDLE, SLOTS };
 
 static inline unsigned class_slot(unsigned class)
@@ -59,7 +59,7 @@ struct lane {
 	uint64_t *sums;	  /* sealed: of each block, of those slots, in their order */
 };
 
-/* Blocks come from here, and go all at once. */
+/* Blocks are allocated here, and freed all at once. */
 struct arena {
 	VEC(void *) slabs;
 	size_t used; /* of the last */
@@ -67,7 +67,7 @@ struct arena {
 
 void arena_done(struct arena *a);
 
-/* Later than all before; what overlaps those is cut off, and a hole is CLASS_GONE. */
+/* Appends a stretch: what overlaps earlier ones is cut off, and a hole becomes CLASS_GONE. */
 void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, unsigned class,
 	       uint32_t row, uint32_t by);
 /* Sums. All its classes are final. */
@@ -98,8 +98,8 @@ static inline uint64_t lane_end(const struct lane *l, size_t i)
 size_t lane_find(const struct lane *l, uint64_t ts);
 
 /*
- * The sums from the first moment to a later and later one. What lane_walk_to() leaves in sums is by
- * slot; those that the lane does not have stay as they are.
+ * Sums from the first moment to ever later ones. lane_walk_to() sets sums by slot; slots that the
+ * lane does not have stay as they are.
  */
 struct lane_walk {
 	const struct lane *lane;
@@ -112,11 +112,11 @@ struct lane_walk {
 };
 
 void lane_walk_init(struct lane_walk *w, const struct lane *l);
-/* It will be asked for that moment soon: what is needed then is on its way from memory. */
+/* Prefetches what lane_walk_to() will need for that moment. */
 void lane_walk_soon(struct lane_walk *w, uint64_t ts);
 void lane_walk_to(struct lane_walk *w, uint64_t ts, uint64_t sums[SLOTS]);
 
-/* How long it did what in [from, to): adds to sums, without CLASS_GONE. */
+/* Adds to sums how long each class lasted in [from, to), without CLASS_GONE. */
 void lane_sums(const struct lane *l, uint64_t from, uint64_t to, uint64_t sums[SLOTS]);
 
 #endif

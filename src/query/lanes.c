@@ -5,10 +5,10 @@
  *   for each lane: u32 runs; each run: u32 first column, u32 columns, u32 n, n times
  *   u32 class | share << 8
  *
- * A run is columns that look the same; those in which there is nothing are in no run. The shares of
- * a column are of 65535, for all of its time; what is missing is time in which there was no thread.
- * They are rounded so that their sum is the rounded sum. A column of no length (there are more
- * columns than nanoseconds) shows what there is at that moment.
+ * A run is a row of equal columns; empty columns are in no run. The shares of a column are parts of
+ * 65535, its whole time; what is missing is time without a thread. They are rounded so that their
+ * sum is the rounded sum. A column of no length (there are more columns than nanoseconds) shows the
+ * class at that moment.
  */
 #include "query/private.h"
 
@@ -34,7 +34,7 @@ static void put_u32(struct buf *b, uint32_t v)
 
 static uint32_t share_of(uint64_t part, uint64_t width)
 {
-	/* Both with as many bits as leave room for the product. */
+	/* Drops low bits so that the product fits 64. */
 	while (width >> 47) {
 		width >>= 1;
 		part >>= 1;
@@ -48,8 +48,8 @@ static void cell(struct column *c, unsigned slot, uint32_t share)
 		c->cells[c->n++] = slot_class(slot) | share << 8;
 }
 
-static void fill(struct column *c, const struct lane_walk *w, const uint64_t *before,
-		 const uint64_t *now, uint64_t width)
+static void lanes_fill(struct column *c, const struct lane_walk *w, const uint64_t *before,
+		       const uint64_t *now, uint64_t width)
 {
 	uint64_t sum = 0;
 	uint32_t last = 0;
@@ -68,7 +68,7 @@ static void fill(struct column *c, const struct lane_walk *w, const uint64_t *be
 	}
 }
 
-static void moment(struct column *c, const struct lane *l, uint64_t ts)
+static void lanes_moment(struct column *c, const struct lane *l, uint64_t ts)
 {
 	size_t i = lane_find(l, ts);
 
@@ -111,9 +111,9 @@ static void put_lane(struct picture *p, const struct lane *l)
 			lane_walk_soon(&w, p->edges[i + AHEAD]);
 		lane_walk_to(&w, p->edges[i + 1], now);
 		if (width)
-			fill(&c, &w, before, now, width);
+			lanes_fill(&c, &w, before, now, width);
 		else
-			moment(&c, l, p->edges[i]);
+			lanes_moment(&c, l, p->edges[i]);
 		spare = before;
 		before = now;
 		now = spare;

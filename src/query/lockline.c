@@ -3,23 +3,24 @@
  * lockline?lock&from&to[&cols]   one lock over time: who held it and who waited for it
  *
  * lock is the id that a lock has in the summary. A holder's pieces are the time in which it had the
- * lock while others waited; a waiter's are its sleeps. A piece is [start, end), of which it was so
- * for `ns`: what lies nearer to each other than a column (1/cols of the range) is one piece. The
- * matrix has, by waiter and holder, how long the one waited while the other had it; its rows and
- * columns are in the order of `waiters` and `holders`. thread null: holders that are not known, and
- * those too many to be told ("others").
+ * lock while others waited; a waiter's are its sleeps. A piece is [start, end), of which `ns`
+ * count: pieces nearer to each other than a column (1/cols of the range) are merged. The matrix
+ * has, by waiter and holder, how long the one waited while the other had the lock; its rows and
+ * columns are in the order of `waiters` and `holders`. thread null: unknown holders, and those too
+ * many to list ("others").
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/charge/crowd.h"
+#include "model/summary/parts.h"
 #include "query/ask.h"
 #include "query/holds.h"
-#include "model/parts.h"
 
 #define LANES_MAX 60
 #define COLS_MAX 10000
 
-/* The sums of a thread on one side; their places in the order of size. */
+/* The sums of one thread, as waiter or as holder. */
 struct party {
 	uint32_t thread; /* index + 1; 0: not known */
 	uint64_t ns;	 /* of waiting, by it or behind it */
@@ -55,7 +56,7 @@ static int by_ns(const void *pa, const void *pb)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static void add(struct parties *p, uint32_t thread, uint64_t ns, uint64_t wait)
+static void lockline_add(struct parties *p, uint32_t thread, uint64_t ns, uint64_t wait)
 {
 	struct party *one;
 
@@ -69,8 +70,8 @@ static void add(struct parties *p, uint32_t thread, uint64_t ns, uint64_t wait)
 	one->last = wait;
 }
 
-/* Those that are too many are one lane, behind the others. */
-static void order(struct parties *p)
+/* Threads beyond the limit share one lane after the others. */
+static void lockline_order(struct parties *p)
 {
 	if (p->list.n)
 		qsort(p->list.v, p->list.n, sizeof(*p->list.v), by_ns);
@@ -83,6 +84,40 @@ static size_t lanes(const struct parties *p)
 	return p->list.n <= LANES_MAX ? p->list.n : LANES_MAX + 1;
 }
 
+/* Holders of a crowd, by what all waiters together lost to them: model/charge/crowd.h. */
+static void take_crowd(struct lockline *l)
+{
+	const struct holds *h = &l->holds;
+	size_t threads = query_threads(l->q) + 1;
+	struct crowd k = {0};
+	struct crowd_sums sums;
+	bool *chosen = mem_zalloc(threads);
+
+	memset(chosen, true, threads);
+	for (size_t i = 0; i < h->waits.n; i++) {
+		const struct lock_wait *w = &h->waits.v[i];
+
+		vec_push(&k.waits, (struct crowd_wait){w->start, w->end, w->start, w->waiter, 0});
+	}
+	for (size_t i = 0; i < h->held.n; i++) {
+		const struct held *one = &h->held.v[i];
+
+		vec_push(&k.parts, (struct crowd_part){one->start, one->end, UINT32_MAX,
+						       one->thread * 4 + INTERVAL_RUNNING});
+	}
+	crowd_order(&k);
+	crowd_sum_holds(&k, chosen, threads, &sums);
+	for (uint32_t i = 0; i < threads; i++) {
+		if (!sums.holds[i].blamed)
+			continue;
+		lockline_add(&l->holders, i, sums.holds[i].blamed, i + 1);
+		l->holders.list.v[l->holders.lane[i] - 1].waits = sums.holds[i].count;
+	}
+	crowd_sums_done(&sums);
+	crowd_done(&k);
+	free(chosen);
+}
+
 static void take_parties(struct lockline *l)
 {
 	size_t threads = query_threads(l->q) + 1;
@@ -92,15 +127,17 @@ static void take_parties(struct lockline *l)
 	for (size_t i = 0, at = 0; i < l->holds.waits.n; i++) {
 		const struct lock_wait *w = &l->holds.waits.v[i];
 
-		add(&l->waiters, w->waiter + 1, w->end - w->start, i + 1);
+		lockline_add(&l->waiters, w->waiter + 1, w->end - w->start, i + 1);
 		for (; at < w->pieces; at++) {
 			const struct held_piece *p = &l->holds.pieces.v[at];
 
-			add(&l->holders, p->holder, p->end - p->start, i + 1);
+			lockline_add(&l->holders, p->holder, p->end - p->start, i + 1);
 		}
 	}
-	order(&l->waiters);
-	order(&l->holders);
+	if (l->holds.crowd)
+		take_crowd(l);
+	lockline_order(&l->waiters);
+	lockline_order(&l->holders);
 }
 
 static int by_lane(const void *pa, const void *pb)
@@ -112,11 +149,11 @@ static int by_lane(const void *pa, const void *pb)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-struct pieces {
+struct line_pieces {
 	VEC(int64_t) start, end, ns;
 };
 
-static void put_pieces(struct json *j, struct pieces *p)
+static void put_pieces(struct json *j, struct line_pieces *p)
 {
 	json_obj(j, "piece");
 	json_i64s(j, "start", p->start.v, p->start.n);
@@ -129,7 +166,7 @@ static void put_pieces(struct json *j, struct pieces *p)
 }
 
 /* Spans of one lane, in the order of time; those of several waiters overlap. */
-static uint64_t join(struct pieces *p, const struct bar *s, size_t n, uint64_t least)
+static uint64_t lockline_join(struct line_pieces *p, const struct bar *s, size_t n, uint64_t least)
 {
 	uint64_t sum = 0, seen = 0;
 
@@ -157,7 +194,7 @@ static void put_party(struct json *j, const struct parties *p, size_t lane, cons
 		      size_t n, uint64_t least)
 {
 	const struct party *one = &p->list.v[lane];
-	struct pieces pieces = {0};
+	struct line_pieces pieces = {0};
 	uint64_t ns = 0, waits = 0, sum;
 	bool others = lane == LANES_MAX;
 
@@ -173,7 +210,7 @@ static void put_party(struct json *j, const struct parties *p, size_t lane, cons
 	json_u64(j, "others", others ? p->list.n - LANES_MAX : 0);
 	json_u64(j, "wait_ns", ns);
 	json_u64(j, "waits", waits);
-	sum = join(&pieces, s, n, least);
+	sum = lockline_join(&pieces, s, n, least);
 	json_u64(j, "ns", sum);
 	put_pieces(j, &pieces);
 	json_obj_end(j);
@@ -201,21 +238,62 @@ static void put_lanes(struct json *j, const char *key, const struct parties *p, 
 static void put_sides(struct json *j, const struct lockline *l)
 {
 	const struct holds *h = &l->holds;
-	size_t most = h->waits.n > h->pieces.n ? h->waits.n : h->pieces.n;
+	size_t pieces = h->crowd ? h->held.n : h->pieces.n;
+	size_t most = h->waits.n > pieces ? h->waits.n : pieces;
 	struct bar *spans = mem_alloc((most + 1) * sizeof(*spans));
 
 	for (size_t i = 0; i < h->waits.n; i++)
 		spans[i] = (struct bar){l->waiters.lane[h->waits.v[i].waiter + 1],
 					h->waits.v[i].start, h->waits.v[i].end};
 	put_lanes(j, "waiters", &l->waiters, spans, h->waits.n, l->least);
-	for (size_t i = 0; i < h->pieces.n; i++)
+	for (size_t i = 0; i < pieces && !h->crowd; i++)
 		spans[i] = (struct bar){l->holders.lane[h->pieces.v[i].holder],
 					h->pieces.v[i].start, h->pieces.v[i].end};
-	put_lanes(j, "holders", &l->holders, spans, h->pieces.n, l->least);
+	for (size_t i = 0; i < pieces && h->crowd; i++)
+		spans[i] = (struct bar){l->holders.lane[h->held.v[i].thread], h->held.v[i].start,
+					h->held.v[i].end};
+	put_lanes(j, "holders", &l->holders, spans, pieces, l->least);
 	free(spans);
 }
 
-static void put_matrix(struct json *j, const struct lockline *l)
+struct matrix_row {
+	const struct lockline *l;
+	int64_t *ns;
+};
+
+static void add_cell(void *arg, uint32_t holder, uint64_t ns)
+{
+	struct matrix_row *r = arg;
+
+	r->ns[r->l->holders.lane[holder]] += (int64_t)ns;
+}
+
+/* One row for each listed waiter, and one for the rest. */
+static void crowd_matrix(struct lockline *l, int64_t *ns, size_t rows, size_t cols)
+{
+	struct holds *h = &l->holds;
+
+	for (size_t i = 0, n; i < h->waits.n; i += n) {
+		uint32_t lane = l->waiters.lane[h->waits.v[i].waiter + 1];
+		struct matrix_row row = {l, ns + lane * cols};
+
+		for (n = 1; i + n < h->waits.n && h->waits.v[i + n].waiter == h->waits.v[i].waiter;)
+			n++;
+		if (lane < LANES_MAX)
+			holds_cut(h, &h->waits.v[i], n, &row, add_cell);
+	}
+	for (size_t i = 0; rows > LANES_MAX && i < l->holders.list.n; i++)
+		ns[LANES_MAX * cols + l->holders.lane[l->holders.list.v[i].thread]] +=
+			(int64_t)l->holders.list.v[i].ns;
+	for (size_t i = 0; rows > LANES_MAX && i < LANES_MAX; i++)
+		for (size_t k = 0; k < cols; k++) {
+			int64_t *left = &ns[LANES_MAX * cols + k];
+
+			*left = *left > ns[i * cols + k] ? *left - ns[i * cols + k] : 0;
+		}
+}
+
+static void put_matrix(struct json *j, struct lockline *l)
 {
 	size_t rows = lanes(&l->waiters), cols = lanes(&l->holders);
 	int64_t *ns = mem_zalloc((rows * cols + 1) * sizeof(*ns));
@@ -226,6 +304,8 @@ static void put_matrix(struct json *j, const struct lockline *l)
 		ns[l->waiters.lane[p->waiter + 1] * cols + l->holders.lane[p->holder]] +=
 			(int64_t)(p->end - p->start);
 	}
+	if (l->holds.crowd && cols)
+		crowd_matrix(l, ns, rows, cols);
 	json_arr(j, "matrix");
 	for (size_t i = 0; i < rows && cols; i++)
 		json_i64s(j, NULL, ns + i * cols, cols);

@@ -5,15 +5,15 @@
  */
 #include "query/private.h"
 
-#include "view/json_parts.h"
-#include "view/lead.h"
+#include "report/json_parts.h"
+#include "report/lead.h"
 
 static void put_reasons(struct json *j)
 {
 	/* Their numbers have holes. */
 	static const uint8_t ids[] = {
-#define REASON(id, UPPER, name, label, words) id,
-#include "model/wait.def"
+#define REASON(id, UPPER, name, label, words, group, traits, level, light, dark) id,
+#include "timeline/reason.def"
 	};
 
 	json_arr(j, "reasons");
@@ -31,7 +31,7 @@ static void put_reasons(struct json *j)
 	json_arr_end(j);
 }
 
-/* Nearly all of its time it had nothing to do, or it was never seen to do anything. */
+/* A thread without work nearly all of its time, or one that was never seen to do anything. */
 static bool is_idle(const struct thread *t)
 {
 	uint64_t idle = t->waits[REASON_IDLE] + t->waits[REASON_PARKED] + t->waits[REASON_DEAD];
@@ -59,7 +59,7 @@ static void put_thread(struct json *j, const struct query *q, const struct threa
 	json_obj_end(j);
 }
 
-/* A process is called as its main thread is, the latest one of that number. */
+/* A process has the name of its main thread, the latest one with that tid. */
 static void put_threads(struct json *j, const struct query *q)
 {
 	const struct summary *s = q->summary;
@@ -108,7 +108,7 @@ static unsigned class_of(enum interval_kind doing, enum reason reason)
 	return doing == INTERVAL_LOST ? CLASS_LOST : (unsigned)reason;
 }
 
-/* A moment of a stall at which the culprit does what is said of it: of its longest stretch. */
+/* The middle of the culprit's longest stretch of what the stall says it did. */
 static uint64_t telling_moment(const struct query *q, const struct stall *st)
 {
 	const struct lane *l = &q->columns.threads.v[st->culprit->index];
@@ -178,6 +178,27 @@ static void put_text(struct json *j, const struct summary *s)
 	buf_done(&b);
 }
 
+/* What the lead is about, which the page opens with. */
+static void put_about(struct json *j, const struct summary *s)
+{
+	struct lead_about about;
+
+	lead_about(s, &about);
+	json_obj(j, "about");
+	json_str(j, "kind", about.wait ? "wait" : "cpu");
+	if (about.lock < s->locks.n && !s->locks.v[about.lock].inferred)
+		json_u64(j, "lock", s->locks.v[about.lock].index);
+	else
+		json_null(j, "lock");
+	json_arr(j, "threads");
+	for (size_t i = 0; i < s->stuck.waits.n && s->stuck.waits.v[i].circle == 1; i++)
+		json_u64(j, NULL, s->stuck.waits.v[i].thread->index);
+	for (size_t i = 0; about.wait && !s->stuck.circles && i < s->finding.victims.n; i++)
+		json_u64(j, NULL, s->finding.victims.v[i]->index);
+	json_arr_end(j);
+	json_obj_end(j);
+}
+
 static void put_all(struct json *j, const struct query *q)
 {
 	const struct model *m = q->model;
@@ -190,6 +211,7 @@ static void put_all(struct json *j, const struct query *q)
 	json_u64(j, "events", m->events);
 	json_u64(j, "samples", m->samples);
 	put_text(j, q->summary);
+	put_about(j, q->summary);
 	json_put_finding(j, q->summary);
 	put_reasons(j);
 	put_threads(j, q);

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "model/summary.h"
+#include "model/summary/summary.h"
 #include "query/columns.h"
 #include "query/query.h"
 #include "query/request.h"
@@ -38,7 +38,7 @@ typedef int query_fn(struct query *q, const struct request *rq, struct buf *ret)
 #define QUERY(name, type) query_fn answer_##name;
 #include "query/query.def"
 
-/* A time of the model, which counts as the machine did, as queries count. */
+/* Turns the model's time, which is the machine's, into one since the recording's begin. */
 static inline uint64_t query_time(const struct query *q, uint64_t ts)
 {
 	return ts > q->model->timeline.begin ? ts - q->model->timeline.begin : 0;

@@ -59,15 +59,15 @@ void query_close(struct query *q)
 	free(q);
 }
 
-static void finish(struct query *q)
+static void query_finish(struct query *q)
 {
 	q->model = loading_finish(q->loading, q->path);
 	q->loading = NULL;
 	q->duration = q->model->timeline.end - q->model->timeline.begin;
 	columns_seal(&q->columns, q->model);
 	q->sums = sums_new(q->model, &q->columns);
-	q->calls[0] = calls_new(q->model, false); /* the first flame graph is not to wait for it */
-	/* Of all threads: there is no name that could be missing. */
+	q->calls[0] = calls_new(q->model, false); /* the first flame graph should not wait */
+	/* Cannot fail: no thread is named. */
 	(void)summary_new(q->model, &(struct summary_opts){.order = ORDER_TELLING}, &q->summary);
 }
 
@@ -81,7 +81,7 @@ int query_step(struct query *q, uint64_t events)
 		return 0;
 	rc = loading_step(q->loading, events);
 	if (!rc) {
-		finish(q);
+		query_finish(q);
 	} else if (rc < 0) {
 		q->failed = mem_strdup(err_msg());
 		loading_free(q->loading);
@@ -90,12 +90,18 @@ int query_step(struct query *q, uint64_t events)
 	return rc;
 }
 
+/* Progress stays below 1, even when rounded, until the model is finished: that takes a while after
+ * the last event. */
+#define NEARLY 0.999
+
 double query_progress(const struct query *q)
 {
-	return q->loading ? loading_progress(q->loading) : 1;
+	double done = q->loading ? loading_progress(q->loading) : 1;
+
+	return q->loading && done > NEARLY ? NEARLY : done;
 }
 
-static int find(const char *name, size_t n)
+static int query_find(const char *name, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (strlen(rows[i].name) == n && !memcmp(rows[i].name, name, n))
@@ -105,15 +111,15 @@ static int find(const char *name, size_t n)
 
 bool query_is_binary(const char *request)
 {
-	int i = find(request, strcspn(request, "?"));
+	int i = query_find(request, strcspn(request, "?"));
 
 	return i >= 0 && rows[i].binary;
 }
 
-static int answer(struct query *q, const char *text, struct buf *ret)
+static int query_answer(struct query *q, const char *text, struct buf *ret)
 {
 	struct request rq;
-	int rc = request_parse(&rq, text), i = find(rq.name, strlen(rq.name));
+	int rc = request_parse(&rq, text), i = query_find(rq.name, strlen(rq.name));
 
 	if (!rc && i < 0)
 		rc = err_set(-ENOENT, "there is no such query");
@@ -133,7 +139,7 @@ int query_ask(struct query *q, const char *request, struct buf *ret)
 	int rc;
 
 	buf_clear(ret);
-	rc = answer(q, request, ret);
+	rc = query_answer(q, request, ret);
 	if (!rc)
 		return 0;
 	buf_clear(ret);

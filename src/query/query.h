@@ -18,7 +18,7 @@ struct query;
 struct reader;
 
 int query_open(const char *path, struct query **ret);
-/* The same with a reader, which it takes over; path is only shown. */
+/* The same with a reader, which the query then owns; path is only shown. */
 struct query *query_new(struct reader *r, const char *path);
 void query_close(struct query *q);
 
@@ -28,7 +28,7 @@ double query_progress(const struct query *q); /* 0 to 1 */
 
 /*
  * The answer to `name?key=value&...`, in `ret` (emptied first). Negative if there is none; ret then
- * holds {"error": "words"}. As long as it loads, only `open` has an answer.
+ * holds {"error": "words"}. While the capture loads, only `open` has an answer.
  */
 int query_ask(struct query *q, const char *request, struct buf *ret);
 

@@ -15,8 +15,8 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* In place; what is no encoding stays as it is. A NUL would end the string: it is refused. */
-static int decode(char *s)
+/* Decodes in place; what is no encoding stays. Refuses a NUL, which would end the string. */
+static int request_decode(char *s)
 {
 	char *to = s;
 
@@ -49,8 +49,8 @@ static int take_pair(struct request *r, char *pair)
 		*value++ = '\0';
 	else
 		value = pair + strlen(pair);
-	rc = decode(pair);
-	rc = rc ? rc : decode(value);
+	rc = request_decode(pair);
+	rc = rc ? rc : request_decode(value);
 	r->keys[r->n] = pair;
 	r->values[r->n++] = value;
 	return rc;
@@ -94,7 +94,7 @@ const char *request_str(const struct request *r, const char *key)
 }
 
 /* Digits up to `stop` or the end; false if there are none, or it is too large. */
-static bool number(const char **s, uint64_t max, uint64_t *ret)
+static bool request_number(const char **s, uint64_t max, uint64_t *ret)
 {
 	uint64_t n = 0;
 	const char *p = *s;
@@ -122,7 +122,7 @@ int request_u64(const struct request *r, const char *key, uint64_t max, uint64_t
 		*ret = otherwise;
 		return 0;
 	}
-	if (!number(&s, max, ret) || *s)
+	if (!request_number(&s, max, ret) || *s)
 		return err_set(-EINVAL, "%s must be a number up to %llu", key,
 			       (unsigned long long)max);
 	return 0;
@@ -144,7 +144,7 @@ int request_range(const struct request *r, const char *from_key, const char *to_
 	rc = rc ? rc : request_u64(r, to_key, LANE_TIME_MAX, duration, &to);
 	if (rc)
 		return rc;
-	/* A recording without any length has no range, and yet something to say. */
+	/* A recording without any length has an empty range, and still has answers. */
 	if (from >= to && !(from == to && !duration))
 		return err_set(-EINVAL, "%s must be before %s", from_key, to_key);
 	*ret_from = from;
@@ -159,7 +159,7 @@ int request_list(const struct request *r, const char *key, uint64_t below, struc
 	uint64_t n;
 
 	while (s && *s) {
-		if (!below || !number(&s, below - 1, &n) || (*s && *s != ',') ||
+		if (!below || !request_number(&s, below - 1, &n) || (*s && *s != ',') ||
 		    list.n == REQUEST_LIST) {
 			free(list.v);
 			return err_set(-EINVAL, "%s must be up to %d numbers below %llu", key,

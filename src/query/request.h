@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request, `name?key=value&key=value`, percent-encoded, from whoever can reach the page: nothing
- * in it is believed. Each getter checks its value and fails with words for a person.
+ * A request, `name?key=value&key=value`, percent-encoded. Anyone who can reach the page can send
+ * one: nothing in it is trusted. Each getter checks its value and fails with words for a person.
  */
 #ifndef THAW_QUERY_REQUEST_H
 #define THAW_QUERY_REQUEST_H
@@ -36,7 +36,7 @@ void request_done(struct request *r);
 /* NULL: it is not there. */
 const char *request_str(const struct request *r, const char *key);
 
-/* A number from 0 to max. The first needs it, the second has another answer where it is missing. */
+/* A number from 0 to max. If it is missing, the first fails, and the second takes `otherwise`. */
 int request_need(const struct request *r, const char *key, uint64_t max, uint64_t *ret);
 int request_u64(const struct request *r, const char *key, uint64_t max, uint64_t otherwise,
 		uint64_t *ret);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What only the end of a recording tells: when it began for good, the reason of each wait, what a
- * CPU did when nobody ran on it, and which locks were one and the same.
+ * Adds what only the end of a recording tells: when it really began, the reason of each wait, what
+ * a CPU did when no thread ran on it, and which locks were one and the same.
  */
 #include "base/parallel.h"
 #include "query/columns.h"
 
-static uint64_t duration(const struct model *m)
+static uint64_t seal_duration(const struct model *m)
 {
 	return m->timeline.end - m->timeline.begin;
 }
@@ -19,7 +19,7 @@ static uint64_t moved(const struct columns *c, const struct model *m, uint64_t t
 	return abs <= begin ? 0 : abs - begin < LANE_TIME_MAX ? abs - begin : LANE_TIME_MAX;
 }
 
-static void settle(struct columns *c, const struct model *m, struct lane *l)
+static void seal_settle(struct columns *c, const struct model *m, struct lane *l)
 {
 	uint64_t slots = 0;
 
@@ -55,9 +55,9 @@ static void settle_samples(struct columns *c, const struct model *m, struct samp
 		qsort(l->v, l->n, sizeof(*l->v), by_ts);
 }
 
-/* Periods of running within [from, to), in their order and without overlap: their begins. */
-static void place(const struct sample_list *l, uint64_t period, uint64_t from, uint64_t to,
-		  uint64_t *starts)
+/* Places one period for each sample within [from, to), in order and without overlap. */
+static void seal_place(const struct sample_list *l, uint64_t period, uint64_t from, uint64_t to,
+		       uint64_t *starts)
 {
 	uint64_t at = from, limit = to;
 
@@ -75,7 +75,7 @@ static void place(const struct sample_list *l, uint64_t period, uint64_t from, u
 	}
 }
 
-/* A life of which nothing is known but its samples. */
+/* A thread of which only samples are known. */
 static void run_samples(struct columns *c, size_t thread, uint64_t period)
 {
 	struct lane *old = &c->threads.v[thread], with = {0};
@@ -86,7 +86,7 @@ static void run_samples(struct columns *c, size_t thread, uint64_t period)
 		return;
 	starts = mem_alloc(l->n * sizeof(*starts));
 	at = lane_start(old, 0);
-	place(l, period, at, old->end, starts);
+	seal_place(l, period, at, old->end, starts);
 	for (size_t i = 0; i < l->n; i++) {
 		uint64_t until = starts[i] + period < old->end ? starts[i] + period : old->end;
 
@@ -144,9 +144,9 @@ static void run_sampled_cpus(struct columns *c)
 	vec_done(&all);
 }
 
-/* A time in which none of our threads ran there: lost, or what `otherwise` says. */
-static void fill(struct lane *l, struct arena *a, const struct model *m,
-		 const struct span_list *lost, uint64_t from, uint64_t to, unsigned otherwise)
+/* Fills time in which no recorded thread ran on the CPU: CLASS_LOST, or `otherwise`. */
+static void seal_fill(struct lane *l, struct arena *a, const struct model *m,
+		      const struct span_list *lost, uint64_t from, uint64_t to, unsigned otherwise)
 {
 	uint64_t begin = m->timeline.begin;
 
@@ -171,18 +171,21 @@ static void fill_cpu(struct columns *c, const struct model *m, size_t cpu)
 
 	for (size_t i = 0; i < l->n; i++) {
 		if (lane_class(l, i) == CLASS_GONE)
-			fill(&with, &c->arena, m, lost, lane_start(l, i), lane_end(l, i),
-			     otherwise);
+			seal_fill(&with, &c->arena, m, lost, lane_start(l, i), lane_end(l, i),
+				  otherwise);
 		else
 			lane_push(&with, &c->arena, lane_start(l, i), lane_end(l, i),
 				  lane_class(l, i), lane_at(l, i)->row, 0);
 	}
-	fill(&with, &c->arena, m, lost, l->end, duration(m), otherwise);
+	seal_fill(&with, &c->arena, m, lost, l->end, seal_duration(m), otherwise);
 	lane_done(l);
 	*l = with;
 }
 
-/* Nearly always nothing was lost there, and the lane is right but for the name of its holes. */
+/*
+ * What the holes in a CPU's lane were is known only now. Where nothing was lost, all get the same
+ * class; otherwise the lane is rebuilt.
+ */
 static void name_holes(struct columns *c, const struct model *m, size_t cpu)
 {
 	struct lane *l = &c->cpus.v[cpu];
@@ -199,7 +202,7 @@ static void name_holes(struct columns *c, const struct model *m, size_t cpu)
 			s->at = (s->at & ~0xffull) | otherwise;
 	}
 	l->slots |= 1ull << class_slot(otherwise);
-	lane_push(l, &c->arena, l->end, duration(m), otherwise, 0, 0);
+	lane_push(l, &c->arena, l->end, seal_duration(m), otherwise, 0, 0);
 }
 
 static void seal_seen(struct columns *c, const struct model *m)
@@ -232,7 +235,7 @@ struct sealing {
 	const struct model *m;
 };
 
-/* Lanes by one number: those of the threads, then those of the CPUs. */
+/* Lanes by number: the threads', then the CPUs'. */
 static struct lane *lane_of(const struct columns *c, size_t i)
 {
 	return i < c->threads.n ? &c->threads.v[i] : &c->cpus.v[i - c->threads.n];
@@ -242,7 +245,7 @@ static void settle_one(void *arg, size_t i)
 {
 	const struct sealing *s = arg;
 
-	settle(s->c, s->m, lane_of(s->c, i));
+	seal_settle(s->c, s->m, lane_of(s->c, i));
 	if (i < s->c->samples.n)
 		settle_samples(s->c, s->m, &s->c->samples.v[i]);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * `summary`: the report as JSON, of a range and of a thread, by the very code of `thaw report`. The
- * whole recording has been summed up already; for a part of it the capture is read once more.
+ * `summary`: the report as JSON for a range and a thread, by the code of `thaw report` itself. The
+ * sums of the whole recording are there already; for a part of it the capture is read again.
  */
 #include "query/private.h"
 
 #include "model/load.h"
-#include "view/report.h"
+#include "report/report.h"
 
-static void put(const struct summary *s, struct buf *ret)
+static void summary_put(const struct summary *s, struct buf *ret)
 {
 	struct json j;
 
@@ -24,7 +24,7 @@ static int put_part(struct model *m, const char *thread, struct buf *ret)
 
 	if (rc)
 		return rc;
-	put(s, ret);
+	summary_put(s, ret);
 	summary_free(s);
 	return 0;
 }
@@ -50,8 +50,8 @@ static bool is_kept(const struct query *q, uint64_t from, uint64_t to, const cha
 	       !strcmp(q->kept.thread, thread ? thread : "");
 }
 
-static void keep(struct query *q, uint64_t from, uint64_t to, const char *thread,
-		 const struct buf *answer)
+static void summary_keep(struct query *q, uint64_t from, uint64_t to, const char *thread,
+			 const struct buf *answer)
 {
 	free(q->kept.thread);
 	q->kept.thread = mem_strdup(thread ? thread : "");
@@ -78,8 +78,8 @@ int answer_summary(struct query *q, const struct request *rq, struct buf *ret)
 	else if (thread)
 		rc = put_part(q->model, thread, ret);
 	else
-		put(q->summary, ret);
+		summary_put(q->summary, ret);
 	if (!rc)
-		keep(q, from, to, thread, ret);
+		summary_keep(q, from, to, thread, ret);
 	return rc;
 }

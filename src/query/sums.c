@@ -6,7 +6,8 @@
 
 #include "base/parallel.h"
 
-/* At least so far apart, and for threads with many rows so far that they take an eighth of it. */
+/* Stretches from sum to sum. Many rows need more: sums take at most 1/8 of the stretches'
+ * memory. */
 #define STEP 4096
 #define STEP_ROWS 4
 
@@ -53,14 +54,14 @@ static void make_steps(struct row_sums *s, struct thread_sums *t, const struct l
 	free(now);
 }
 
-struct making {
+struct sums_making {
 	struct row_sums *sums;
 	const struct columns *c;
 };
 
 static void steps_of_one(void *arg, size_t i)
 {
-	const struct making *k = arg;
+	const struct sums_making *k = arg;
 
 	make_steps(k->sums, &k->sums->threads[i], &k->c->threads.v[i]);
 }
@@ -85,7 +86,7 @@ struct row_sums *sums_new(const struct model *m, const struct columns *c)
 
 		s->rows[s->threads[thread].first + s->place[i]] = i;
 	}
-	parallel(n, steps_of_one, &(struct making){s, c});
+	parallel(n, steps_of_one, &(struct sums_making){s, c});
 	return s;
 }
 
@@ -101,7 +102,7 @@ void sums_free(struct row_sums *s)
 	free(s);
 }
 
-/* The first stretch that ends behind a moment. */
+/* The first stretch that ends after a moment. */
 static size_t stretch_at(const struct lane *l, uint64_t ts)
 {
 	size_t i = lane_find(l, ts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long each row of waits lasted in a range, without a look at every wait in it: for each thread
- * the sums by row up to every so many stretches. A long recording has millions of stretches, but a
- * thread has few rows, so these take a fraction of what the stretches do.
+ * How long each row of waits lasted in a range, without visiting every wait in it: each thread has
+ * running sums by row at every `step` stretches. A long recording has millions of stretches, but a
+ * thread has few rows, so the sums take a fraction of the stretches' memory.
  */
 #ifndef THAW_QUERY_SUMS_H
 #define THAW_QUERY_SUMS_H

@@ -5,19 +5,20 @@
  */
 #include "query/private.h"
 
-#include "view/json_parts.h"
+#include "report/json_parts.h"
 
-struct sums {
+struct list_sums {
 	uint64_t kind[INTERVAL_KINDS];
 	uint64_t waits[REASONS];
 	size_t samples;
 };
 
-static void take(const struct query *q, uint32_t thread, uint64_t from, uint64_t to, struct sums *s)
+static void threads_take(const struct query *q, uint32_t thread, uint64_t from, uint64_t to,
+			 struct list_sums *s)
 {
 	uint64_t slots[SLOTS] = {0}, period = q->model->timeline.sample_ns;
 
-	*s = (struct sums){0};
+	*s = (struct list_sums){0};
 	lane_sums(&q->columns.threads.v[thread], from, to, slots);
 	columns_samples(&q->columns, thread, from, to, &s->samples);
 	for (unsigned r = 0; r < REASONS; r++) {
@@ -38,7 +39,8 @@ static void take(const struct query *q, uint32_t thread, uint64_t from, uint64_t
 	}
 }
 
-static void put(struct json *j, const struct query *q, const struct thread *t, const struct sums *s)
+static void threads_put(struct json *j, const struct query *q, const struct thread *t,
+			const struct list_sums *s)
 {
 	json_obj(j, NULL);
 	json_u64(j, "index", t->index);
@@ -50,7 +52,7 @@ int answer_threads(struct query *q, const struct request *rq, struct buf *ret)
 {
 	uint64_t from, to;
 	int rc = query_range(q, rq, &from, &to);
-	struct sums s;
+	struct list_sums s;
 	struct json j;
 
 	if (rc)
@@ -64,10 +66,10 @@ int answer_threads(struct query *q, const struct request *rq, struct buf *ret)
 	for (size_t i = 0; i < q->summary->threads.n; i++) {
 		const struct thread *t = q->summary->threads.v[i];
 
-		take(q, t->index, from, to, &s);
+		threads_take(q, t->index, from, to, &s);
 		if (s.kind[INTERVAL_RUNNING] || s.kind[INTERVAL_RUNNABLE] ||
 		    s.kind[INTERVAL_WAITING] || s.kind[INTERVAL_LOST] || s.samples)
-			put(&j, q, t, &s);
+			threads_put(&j, q, t, &s);
 	}
 	json_arr_end(&j);
 	json_obj_end(&j);

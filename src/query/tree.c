@@ -33,7 +33,7 @@ uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t what)
 	return (uint32_t)*slot;
 }
 
-static int16_t join(int16_t a, int16_t b)
+static int16_t tree_join(int16_t a, int16_t b)
 {
 	if (a == b || b == TREE_CLASS_NONE)
 		return a;
@@ -44,7 +44,7 @@ void tree_add(struct tree *t, uint32_t node, int class, const uint64_t value[2])
 {
 	struct tree_node *n = &t->nodes.v[node];
 
-	n->class = join(n->class, (int16_t) class);
+	n->class = tree_join(n->class, (int16_t) class);
 	for (unsigned i = 0; i < 2; i++)
 		n->self[i] += value[i];
 }
@@ -60,7 +60,7 @@ void tree_sum(struct tree *t)
 			break;
 		for (unsigned k = 0; k < 2; k++)
 			up->value[k] += n->value[k];
-		up->class = join(up->class, n->class);
+		up->class = tree_join(up->class, n->class);
 	}
 }
 
@@ -83,7 +83,7 @@ void grower_group(struct grower *g, uint32_t root)
 	g->root = root;
 }
 
-/* Recursion as deep as a stack would do, but a stack may come from anywhere. */
+/* Recurses only every 64 calls: a hostile capture may have very deep stacks. */
 uint32_t grower_node(struct grower *g, uint32_t call)
 {
 	const struct call *list = g->calls->list.v;

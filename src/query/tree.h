@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A flame graph's tree: what its nodes are is as in calls.h, a parent stands before its children,
- * and each node has up to two values (of two ranges that are compared). It is written out in
- * preorder, the larger of siblings first, with nodes too small to be seen folded into one "(small)"
- * a parent, so that an answer is bounded and still adds up.
+ * A flame graph's tree. Nodes are as in calls.h, a parent stands before its children, and each node
+ * has up to two values (of two ranges that are compared). It is written out in preorder, the larger
+ * of siblings first, with nodes too small to be seen folded into one "(small)" a parent, so that an
+ * answer is bounded and still adds up.
  */
 #ifndef THAW_QUERY_TREE_H
 #define THAW_QUERY_TREE_H
@@ -32,15 +32,15 @@ struct tree {
 void tree_init(struct tree *t);
 void tree_done(struct tree *t);
 
-/* Appends a child, of which there is none yet. */
+/* Appends a child; the caller knows that it is new. */
 uint32_t tree_append(struct tree *t, uint32_t parent, uint32_t what);
-/* Finds it or makes it. Not to be mixed with tree_append(). */
+/* Finds or makes a child. Do not mix with tree_append(). */
 uint32_t tree_child(struct tree *t, uint32_t parent, uint32_t what);
 void tree_add(struct tree *t, uint32_t node, int class, const uint64_t value[2]);
-/* All values are in: those of parents are summed up. */
+/* Sums up the parents' values, once all values are in. */
 void tree_sum(struct tree *t);
 
-/* A tree grown along calls: where each of them is in the tree, for one group of rows at a time. */
+/* Grows a tree along calls, for one group of rows at a time: keeps each call's node. */
 struct grower {
 	struct tree *tree;
 	const struct calls *calls;
@@ -52,7 +52,7 @@ struct grower {
 
 void grower_init(struct grower *g, struct tree *t, const struct calls *c);
 void grower_done(struct grower *g);
-/* From now on calls hang under this node, apart from those before. */
+/* Starts a group: calls hang under this node from now on. */
 void grower_group(struct grower *g, uint32_t root);
 uint32_t grower_node(struct grower *g, uint32_t call);
 
@@ -63,8 +63,8 @@ struct tree_opts {
 };
 
 /*
- * The keys of an object that is open: total, total2, min, folded, names, modules, node{..}. The
- * tree must be summed up, and is not good for anything else behind this.
+ * Writes keys into an open object: total, total2, min, folded, names, modules, node{..}. The tree
+ * must be summed up, and is of no use afterwards.
  */
 void tree_put(struct tree *t, struct json *j, const struct model *m, const struct tree_opts *opts);
 

@@ -25,7 +25,7 @@ static bool is_kept(const struct put *p, const struct tree_node *n)
 	       (n->value[1] && n->value[1] >= p->least[1]);
 }
 
-/* How many nodes there would be, one for each parent of folded ones included. */
+/* How many nodes there would be, with one "(small)" for each parent of folded ones. */
 static size_t count_kept(const struct put *p, uint8_t *has_folded)
 {
 	const struct tree *t = p->t;
@@ -58,7 +58,7 @@ static double fold(struct put *p, const struct tree_opts *opts)
 		if (count_kept(p, has_folded) <= opts->max_nodes || min > 1)
 			break;
 	}
-	/* A folded node's parent may be folded too: then it is in that one's value already. */
+	/* If a folded node's parent is folded too, the parent's value has it already. */
 	for (uint32_t i = 1; i < all; i++) {
 		struct tree_node node = t->nodes.v[i];
 		struct tree_node *to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much each row of the tally has in a range of time: samples, and nanoseconds of waiting. What
- * flame graphs and lists of functions are made of.
+ * How much each row of the tally has in a range: samples, and nanoseconds of waiting. Flame graphs
+ * and lists of functions are made from these.
  */
 #ifndef THAW_QUERY_WEIGHTS_H
 #define THAW_QUERY_WEIGHTS_H
@@ -11,7 +11,7 @@
 struct pick {
 	uint64_t from, to;   /* since the recording's begin */
 	const bool *threads; /* by index; NULL: all */
-	uint32_t reasons;    /* of waits: a bit each */
+	uint64_t reasons;    /* of waits: a bit each */
 	bool samples, waits;
 	uint64_t sample_ns; /* what a sample counts */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call, a node of a flame graph or a piece of a chart is, as one number, and how these are
- * called in an answer: each name once, and numbers into the list of them.
+ * One number for what a call, a node of a flame graph or a piece of a chart is, and the list of
+ * their names in an answer, each name once.
  */
 #ifndef THAW_QUERY_WHAT_H
 #define THAW_QUERY_WHAT_H

@@ -24,9 +24,9 @@ static uint64_t *at(const struct bpf_source *b, uint64_t pos)
 }
 
 /*
- * A stack is sent by whoever meets it first. That may be an interrupt, and the program that it has
- * interrupted, which read the clock before, then refers to what is sent: so stacks go ahead of
- * records that are older, but not by more than a program takes.
+ * The first probe that meets a stack sends it. That may be in an interrupt, and the interrupted
+ * probe, which has read the clock before, then refers to that stack. So stacks go ahead of older
+ * records, by no more than the time that a probe takes.
  */
 #define STACK_AHEAD_NS 1000000u
 
@@ -35,7 +35,7 @@ static uint64_t time_of(uint32_t kind, uint64_t ts)
 	return kind == PR_STACK && ts > STACK_AHEAD_NS ? ts - STACK_AHEAD_NS : ts;
 }
 
-static void pull(struct source *s, record_vec *out)
+static void bpf_pull(struct source *s, record_vec *out)
 {
 	struct bpf_source *b = (struct bpf_source *)s;
 	uint64_t prod = __atomic_load_n(&b->head->prod, __ATOMIC_ACQUIRE);
@@ -57,7 +57,7 @@ static void pull(struct source *s, record_vec *out)
 	}
 }
 
-static void release(struct source *s, uint64_t pos)
+static void bpf_release(struct source *s, uint64_t pos)
 {
 	struct bpf_source *b = (struct bpf_source *)s;
 
@@ -72,7 +72,8 @@ static void close_bpf(struct source *s)
 	free(s);
 }
 
-static const struct source_ops bpf_ops = {.pull = pull, .release = release, .close = close_bpf};
+static const struct source_ops bpf_ops = {
+	.pull = bpf_pull, .release = bpf_release, .close = close_bpf};
 
 struct source *source_bpf_new(void *ring, uint64_t size, uint32_t salt, uint16_t cpu)
 {

@@ -6,22 +6,22 @@
 
 #include "base/mem.h"
 
-/* So many records a lane keeps room for; what a burst needed beyond it is given back. */
+/* How many records a lane keeps room for; it frees what a burst needed beyond that. */
 enum { LANE_KEEPS = 1 << 16 };
 
-/* A record whose data is in the stash has no place in its source any more. */
+/* The position of a record whose data is in the stash, not in its source. */
 #define STASHED SOURCE_ALL
 
-struct lane {
+struct order_lane {
 	struct source *src;
 	record_vec q;
 	size_t head;	  /* passed on up to here */
 	record_vec later; /* pulled while q was being passed on: all in the stash */
-	bool moved;	  /* what is left of q is in the stash */
+	bool moved;	  /* the rest of q is in the stash */
 };
 
 struct order {
-	struct lane *lanes;
+	struct order_lane *lanes;
 	size_t n;
 	size_t *heap; /* lanes with something to pass on, by the time of their head */
 	size_t heap_n;
@@ -69,8 +69,8 @@ void order_free(struct order *o)
 	free(o);
 }
 
-/* Puts what has just been pulled in its place; equal times keep the order of the source. */
-static void sort_tail(struct lane *l, size_t from)
+/* Sorts in what has just been pulled; equal times keep the order of the source. */
+static void sort_tail(struct order_lane *l, size_t from)
 {
 	for (size_t i = from; i < l->q.n; i++) {
 		struct record rec = l->q.v[i];
@@ -86,7 +86,7 @@ static void sort_tail(struct lane *l, size_t from)
 
 static uint64_t head_ts(const struct order *o, size_t lane)
 {
-	const struct lane *l = &o->lanes[lane];
+	const struct order_lane *l = &o->lanes[lane];
 
 	return l->q.v[l->head].ts;
 }
@@ -122,7 +122,7 @@ static uint64_t second_ts(const struct order *o)
 	return ts;
 }
 
-static void merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
+static void order_merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 {
 	o->heap_n = 0;
 	for (size_t i = 0; i < o->n; i++)
@@ -131,7 +131,7 @@ static void merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 	for (size_t i = o->heap_n / 2; i-- > 0;)
 		sift_down(o, i);
 	while (o->heap_n) {
-		struct lane *l = &o->lanes[o->heap[0]];
+		struct order_lane *l = &o->lanes[o->heap[0]];
 		uint64_t until = second_ts(o);
 
 		if (l->q.v[l->head].ts >= horizon)
@@ -155,7 +155,7 @@ static void merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 }
 
 /* Gives back the space up to the first record that has not been passed on. */
-static void release(struct lane *l)
+static void order_release(struct order_lane *l)
 {
 	uint64_t pos = SOURCE_ALL;
 
@@ -175,10 +175,10 @@ static void release(struct lane *l)
 		vec_done(&l->later);
 }
 
-static void run(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
+static void order_take_run(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 {
 	for (size_t i = 0; i < o->n; i++) {
-		struct lane *l = &o->lanes[i];
+		struct order_lane *l = &o->lanes[i];
 		size_t from = l->q.n;
 
 		for (size_t k = 0; k < l->later.n; k++)
@@ -188,9 +188,9 @@ static void run(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 		source_pull(l->src, &l->q);
 		sort_tail(l, from);
 	}
-	merge(o, horizon, fn, ctx);
+	order_merge(o, horizon, fn, ctx);
 	for (size_t i = 0; i < o->n; i++)
-		release(&o->lanes[i]);
+		order_release(&o->lanes[i]);
 	if (!o->stashed)
 		empty_stash(o);
 }
@@ -201,7 +201,7 @@ static size_t room_of(const struct record *rec)
 	return rec->pos == STASHED ? 0 : (rec->len + 7) & ~(size_t)7;
 }
 
-static void move(struct order *o, record_vec *q, size_t from)
+static void order_move(struct order *o, record_vec *q, size_t from)
 {
 	size_t bytes = 0;
 	uint8_t *to;
@@ -228,16 +228,16 @@ static void move(struct order *o, record_vec *q, size_t from)
 	}
 }
 
-static void stash_lane(struct order *o, struct lane *l)
+static void stash_lane(struct order *o, struct order_lane *l)
 {
 	size_t from = l->later.n;
 
 	if (!l->moved)
-		move(o, &l->q, l->head);
+		order_move(o, &l->q, l->head);
 	l->moved = true;
-	/* Not into q: somebody is going through it. */
+	/* Not into q, which is being passed on. */
 	source_pull(l->src, &l->later);
-	move(o, &l->later, from);
+	order_move(o, &l->later, from);
 	source_release(l->src, SOURCE_ALL);
 }
 
@@ -251,12 +251,12 @@ static void note_look(struct order *o, uint64_t now_ns)
 void order_run(struct order *o, uint64_t now_ns, order_fn *fn, void *ctx)
 {
 	note_look(o, now_ns);
-	run(o, now_ns > o->window_ns ? now_ns - o->window_ns : 0, fn, ctx);
+	order_take_run(o, now_ns > o->window_ns ? now_ns - o->window_ns : 0, fn, ctx);
 }
 
 void order_drain(struct order *o, order_fn *fn, void *ctx)
 {
-	run(o, UINT64_MAX, fn, ctx);
+	order_take_run(o, UINT64_MAX, fn, ctx);
 }
 
 bool order_stash(struct order *o, uint64_t now_ns, size_t max)
@@ -267,6 +267,11 @@ bool order_stash(struct order *o, uint64_t now_ns, size_t max)
 	for (size_t i = 0; i < o->n; i++)
 		stash_lane(o, &o->lanes[i]);
 	return true;
+}
+
+size_t order_stashed(const struct order *o)
+{
+	return o->stash_bytes;
 }
 
 uint64_t order_late(const struct order *o)

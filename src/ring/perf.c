@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A perf mmap buffer as a source. What is in it is copied out at each pull, as one block: that
- * undoes the wrap at the buffer's end, and gives the kernel its room back at once. A block goes
- * when its last record is released.
+ * A perf mmap buffer as a source. Each pull copies its contents out as one block: that undoes the
+ * wrap at the buffer's end, and gives the kernel its room back at once. A block is freed when its
+ * last record is released.
  *
- * Where threads are looked at, a switch makes two records: the one who leaves, and a little later
- * the one who comes, if both are looked at. The scheduler sees one moment, and so do we: that of
- * the first.
+ * With sets of threads, a switch between two recorded threads makes two records: one of the thread
+ * that leaves, and a little later one of the thread that comes. The scheduler sees one moment, and
+ * so do we: that of the first.
  */
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 #define SWITCH_NS 5000 /* the two records of a switch are not further apart */
 
-struct block {
+struct mapped_block {
 	void *bytes;
 	uint64_t end; /* position after its last record */
 };
@@ -29,17 +29,17 @@ struct block {
 struct perf_source {
 	struct source base;
 	int fd;
-	uint64_t sample_type;
+	struct perf_event_attr attr; /* what its records hold */
 	struct perf_event_mmap_page *meta;
 	const uint8_t *data;
 	size_t map_len;
 	uint64_t size;
 	uint64_t lost;
 	uint64_t last_ts;
-	uint64_t left_ts; /* the last record told that somebody left, then; else 0 */
+	uint64_t left_ts; /* its time if the last record was a thread leaving; else 0 */
 	bool quiet;
 	uint64_t next_pos;
-	VEC(struct block) held; /* oldest first */
+	VEC(struct mapped_block) held; /* oldest first */
 };
 
 static uint8_t *copy_out(const struct perf_source *p, uint64_t pos, size_t n)
@@ -56,12 +56,12 @@ static void count_lost(struct perf_source *p, const void *data, size_t len)
 {
 	struct perf_record r;
 
-	if (!perf_record_parse(p->sample_type, data, len, &r))
+	if (!perf_record_parse(&p->attr, data, len, &r))
 		p->lost += r.lost;
 }
 
 /* When a record's event happened: see above. */
-static uint64_t moment(struct perf_source *p, const struct perf_event_header *h, uint64_t ts)
+static uint64_t perf_moment(struct perf_source *p, const struct perf_event_header *h, uint64_t ts)
 {
 	bool switched = h->type == PERF_RECORD_SWITCH;
 	bool out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
@@ -71,8 +71,8 @@ static uint64_t moment(struct perf_source *p, const struct perf_event_header *h,
 	return switched && !out && left && ts > left && ts - left < SWITCH_NS ? left : ts;
 }
 
-/* The records of n bytes; what is no record, and all behind it, is lost. */
-static void cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_vec *out)
+/* Splits n bytes into records. Loses what is no record, and all behind it. */
+static void perf_cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_vec *out)
 {
 	size_t at = 0;
 
@@ -83,7 +83,7 @@ static void cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_ve
 		memcpy(&h, bytes + at, sizeof(h));
 		if (h.size < sizeof(h) || h.size > n - at || h.size % 8)
 			break;
-		ts = perf_record_time(p->sample_type, bytes + at, h.size);
+		ts = perf_record_time(&p->attr, bytes + at, h.size);
 		if (!ts)
 			break;
 		if (h.type == PERF_RECORD_LOST) {
@@ -93,7 +93,7 @@ static void cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_ve
 				continue;
 			}
 		}
-		ts = moment(p, &h, ts);
+		ts = perf_moment(p, &h, ts);
 		vec_push(out, (struct record){.ts = ts,
 					      .pos = p->next_pos++,
 					      .data = bytes + at,
@@ -106,7 +106,7 @@ static void cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_ve
 	p->lost += at < n;
 }
 
-static void pull(struct source *s, record_vec *out)
+static void perf_pull(struct source *s, record_vec *out)
 {
 	struct perf_source *p = (struct perf_source *)s;
 	uint64_t head = __atomic_load_n(&p->meta->data_head, __ATOMIC_ACQUIRE);
@@ -122,14 +122,14 @@ static void pull(struct source *s, record_vec *out)
 	}
 	bytes = copy_out(p, tail, head - tail);
 	__atomic_store_n(&p->meta->data_tail, head, __ATOMIC_RELEASE);
-	cut(p, bytes, head - tail, out);
+	perf_cut(p, bytes, head - tail, out);
 	if (p->next_pos == before)
 		free(bytes);
 	else
-		vec_push(&p->held, (struct block){bytes, p->next_pos});
+		vec_push(&p->held, (struct mapped_block){bytes, p->next_pos});
 }
 
-static void release(struct source *s, uint64_t pos)
+static void perf_release(struct source *s, uint64_t pos)
 {
 	struct perf_source *p = (struct perf_source *)s;
 	size_t n = 0;
@@ -146,14 +146,15 @@ static void close_perf(struct source *s)
 {
 	struct perf_source *p = (struct perf_source *)s;
 
-	release(s, SOURCE_ALL);
+	perf_release(s, SOURCE_ALL);
 	vec_done(&p->held);
 	munmap(p->meta, p->map_len);
 	close(p->fd);
 	free(p);
 }
 
-static const struct source_ops perf_ops = {.pull = pull, .release = release, .close = close_perf};
+static const struct source_ops perf_ops = {
+	.pull = perf_pull, .release = perf_release, .close = close_perf};
 
 int source_perf_open(int fd, const struct source_perf_opts *o, struct source **ret)
 {
@@ -167,7 +168,7 @@ int source_perf_open(int fd, const struct source_perf_opts *o, struct source **r
 		if (map != MAP_FAILED)
 			break;
 		rc = -errno;
-		/* More than may be locked in memory: a smaller one will do. */
+		/* More than this user may lock in memory: try a smaller one. */
 		if ((rc == -EPERM || rc == -ENOMEM) && pages > o->pages_min && pages > 1)
 			continue;
 		close(fd);
@@ -177,7 +178,7 @@ int source_perf_open(int fd, const struct source_perf_opts *o, struct source **r
 	p = mem_zalloc(sizeof(*p));
 	p->base = (struct source){.ops = &perf_ops, .cpu = o->cpu};
 	p->fd = fd;
-	p->sample_type = o->sample_type;
+	p->attr = perf_record_attr(o->sample_type);
 	p->quiet = o->quiet;
 	p->meta = map;
 	p->data = (const uint8_t *)map + page;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The rings of wire/shared.h: the consumer's side of wire/ring.h, for producers that may be killed
- * in the middle of a record, or want to do harm.
+ * in the middle of a record, or may be hostile.
  *
- * A record is copied out before anything in it is believed, then checked by its kind: who gets it
- * can rely on its length, on text that ends, and on a time that is not in the future. The space in
- * the ring is free again at once.
+ * A record is copied out before anything in it is believed, then checked by its kind. Its user can
+ * rely on its length, on terminated text, and on a time that is not in the future. Its space in the
+ * ring is free again at once.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "wire/probe.h"
 #include "wire/ring.h"
 
-struct block {
+struct shared_block {
 	uint64_t end; /* the position behind it */
 	void *mem;
 };
@@ -32,7 +32,7 @@ struct shared_source {
 	uint64_t stuck_ns;
 	uint64_t stuck_at, stuck_since; /* a record that is reserved, and since when */
 	uint64_t damaged;
-	VEC(struct block) blocks;
+	VEC(struct shared_block) blocks;
 };
 
 static uint64_t header_at(const struct shared_source *b, uint64_t pos)
@@ -40,7 +40,7 @@ static uint64_t header_at(const struct shared_source *b, uint64_t pos)
 	return __atomic_load_n((uint64_t *)(b->data + (pos & (b->size - 8))), __ATOMIC_ACQUIRE);
 }
 
-/* A header for this very position, of a record that can be there. */
+/* Is this a header for this very position, of a plausible record? */
 static bool committed(const struct shared_source *b, uint64_t pos, uint64_t prod, uint64_t *ret)
 {
 	uint64_t hdr = header_at(b, pos);
@@ -61,7 +61,7 @@ static bool ids_ok(uint32_t pid, uint32_t tid)
 	return pid && tid && pid < TID_LIMIT && tid < TID_LIMIT;
 }
 
-/* Makes `have` say no more than what is there. */
+/* Clears bits of `have` for pieces that the record does not have. */
 static bool check_copy(struct pr_copy *r, uint32_t len)
 {
 	uint32_t chunks = len < PR_COPY_HEAD ? 0 : (len - PR_COPY_HEAD) / COPY_CHUNK;
@@ -73,7 +73,7 @@ static bool check_copy(struct pr_copy *r, uint32_t len)
 	return r->id && ids_ok(r->pid, r->pid);
 }
 
-static bool check(void *data, uint32_t kind, uint32_t len)
+static bool shared_check(void *data, uint32_t kind, uint32_t len)
 {
 	const struct pr_sample *sample = data;
 	const struct pr_task *task = data;
@@ -104,16 +104,17 @@ static bool check(void *data, uint32_t kind, uint32_t len)
 	}
 }
 
-static void take(struct shared_source *b, uint64_t hdr, uint8_t *to, uint64_t now, record_vec *out)
+static void shared_take(struct shared_source *b, uint64_t hdr, uint8_t *to, uint64_t now,
+			record_vec *out)
 {
 	uint32_t len = PR_LEN(hdr);
 	struct pr_hdr *h = (struct pr_hdr *)to;
 
 	memcpy(to, b->data + (b->seen & (b->size - 8)), len);
-	h->hdr = hdr; /* it may have changed meanwhile */
+	h->hdr = hdr; /* the producer may have changed it meanwhile */
 	if (h->ts > now)
 		h->ts = now;
-	if (!check(to, PR_KIND(hdr), len)) {
+	if (!shared_check(to, PR_KIND(hdr), len)) {
 		b->damaged++;
 		return;
 	}
@@ -126,9 +127,8 @@ static void take(struct shared_source *b, uint64_t hdr, uint8_t *to, uint64_t no
 }
 
 /*
- * Somebody has reserved a record and does not finish it: it was killed, as a rule. Its length is
- * not known, but the next record can be told by its header. True if there is something to go on
- * with.
+ * A producer has reserved a record and does not finish it, as a rule because it was killed. The
+ * length is not known, but a header marks the next record. True if there is one.
  */
 static bool step_over(struct shared_source *b, uint64_t prod, uint64_t now)
 {
@@ -148,7 +148,7 @@ static bool step_over(struct shared_source *b, uint64_t prod, uint64_t now)
 	return false;
 }
 
-static void pull(struct source *s, record_vec *out)
+static void shared_pull(struct source *s, record_vec *out)
 {
 	struct shared_source *b = (struct shared_source *)s;
 	uint64_t prod = __atomic_load_n(&b->head->prod, __ATOMIC_ACQUIRE), hdr, used = 0;
@@ -171,18 +171,18 @@ static void pull(struct source *s, record_vec *out)
 				break;
 			continue;
 		}
-		take(b, hdr, mem + used, now, out);
+		shared_take(b, hdr, mem + used, now, out);
 		used += PR_LEN(hdr);
 		b->seen += PR_LEN(hdr);
 	}
 	if (used)
-		vec_push(&b->blocks, (struct block){b->seen, mem});
+		vec_push(&b->blocks, (struct shared_block){b->seen, mem});
 	else
 		free(mem);
 	__atomic_store_n(&b->head->cons, b->seen, __ATOMIC_RELEASE);
 }
 
-static void release(struct source *s, uint64_t pos)
+static void shared_release(struct source *s, uint64_t pos)
 {
 	struct shared_source *b = (struct shared_source *)s;
 	size_t n = 0;
@@ -199,13 +199,13 @@ static void close_shared(struct source *s)
 {
 	struct shared_source *b = (struct shared_source *)s;
 
-	release(s, SOURCE_ALL);
+	shared_release(s, SOURCE_ALL);
 	vec_done(&b->blocks);
 	free(b);
 }
 
 static const struct source_ops shared_ops = {
-	.pull = pull, .release = release, .close = close_shared};
+	.pull = shared_pull, .release = shared_release, .close = close_shared};
 
 struct source *source_shared_new(void *ring, uint64_t size, uint32_t salt, uint16_t cpu,
 				 uint64_t stuck_ns)

@@ -4,7 +4,7 @@
  *
  * source_pull() hands out the records that are complete by now, in the order in which the transport
  * holds them. Their memory stays valid until source_release() says up to which position they are
- * done with (SOURCE_ALL: all that were handed out). Nobody wakes the consumer: it polls.
+ * done with (SOURCE_ALL: all that were handed out). Producers never wake the consumer: it polls.
  */
 #ifndef THAW_RING_SOURCE_H
 #define THAW_RING_SOURCE_H
@@ -68,17 +68,16 @@ struct source *source_bpf_new(void *ring, uint64_t size, uint32_t salt, uint16_t
 uint64_t source_bpf_fill(const struct source *s);
 
 struct source_perf_opts {
-	size_t pages;	  /* of data, a power of two */
-	size_t pages_min; /* fewer than asked for, but not fewer than these, if the kernel says so
-			   */
+	size_t pages;	      /* of data, a power of two */
+	size_t pages_min;     /* the least to accept if the kernel refuses more */
 	uint64_t sample_type; /* of all events that write to it: see perf_record.h */
 	uint16_t cpu;
-	bool quiet; /* what the kernel dropped is counted, but no record says so */
+	bool quiet; /* count what the kernel drops, but make no record of it */
 };
 
 /*
- * The same in memory that a recorded program shares: see wire/shared.h. A record that stays
- * unfinished for stuck_ns is stepped over. The memory must be all zero in the beginning.
+ * The same in memory that a recorded program shares: see wire/shared.h. It skips a record that
+ * stays unfinished for stuck_ns. The memory must be all zero at first.
  */
 struct source *source_shared_new(void *ring, uint64_t size, uint32_t salt, uint16_t cpu,
 				 uint64_t stuck_ns);
@@ -87,8 +86,8 @@ uint64_t source_shared_damaged(const struct source *s);
 uint64_t source_shared_fill(const struct source *s);
 
 /*
- * The mmap buffer of a perf event, with the records of whatever else is directed to it. Takes over
- * fd, also on failure. source_perf_lost() counts records that the kernel dropped.
+ * The mmap buffer of a perf event, and of all events that are directed to it. Takes over fd, also
+ * on failure. source_perf_lost() counts records that the kernel dropped.
  */
 int source_perf_open(int fd, const struct source_perf_opts *o, struct source **ret);
 uint64_t source_perf_lost(const struct source *s);

@@ -32,7 +32,7 @@ struct answerer {
 	char *message; /* if that was an error */
 };
 
-static struct question *take(struct answerer *a)
+static struct question *answer_take(struct answerer *a)
 {
 	struct question *qn = a->first;
 
@@ -54,7 +54,7 @@ static struct question *next(struct answerer *a, bool wait, bool *ret_ending)
 	while (wait && !a->first && !a->ending)
 		pthread_cond_wait(&a->more, &a->lock);
 	*ret_ending = a->ending;
-	qn = take(a);
+	qn = answer_take(a);
 	pthread_mutex_unlock(&a->lock);
 	return qn;
 }
@@ -71,7 +71,7 @@ static void note_loaded(struct answerer *a, int rc)
 		return;
 }
 
-static void *run(void *arg)
+static void *answer_requests(void *arg)
 {
 	struct answerer *a = arg;
 	bool ending = false;
@@ -106,7 +106,7 @@ int answerer_start(struct query *q, struct answerer **ret)
 	a->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->more, NULL);
-	rc = a->fd < 0 ? errno : pthread_create(&a->thread, NULL, run, a);
+	rc = a->fd < 0 ? errno : pthread_create(&a->thread, NULL, answer_requests, a);
 	if (rc) {
 		answerer_free(a);
 		return err_set(-rc, "cannot start a thread: %s", strerror(rc));

@@ -13,7 +13,7 @@
 struct query;
 struct answerer;
 
-/* Belongs to who made it; the answerer has it from answerer_ask() until it calls `done`. */
+/* The caller owns it; the answerer uses it from answerer_ask() until it calls `done`. */
 struct question {
 	struct question *next;
 	const char *text; /* NAME?key=value&... */

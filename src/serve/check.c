@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-int check_init(struct check *c, uint16_t port)
+int check_init(struct host_check *c, uint16_t port)
 {
 	uint8_t bytes[TOKEN_CHARS / 2];
 
@@ -20,8 +20,8 @@ int check_init(struct check *c, uint16_t port)
 	return 0;
 }
 
-/* Takes as long whether the first character is wrong or the last. */
-static bool same_token(const struct check *c, const char *token, size_t n)
+/* Takes equally long whichever character is wrong, so that timing betrays nothing. */
+static bool same_token(const struct host_check *c, const char *token, size_t n)
 {
 	unsigned char differ = 0;
 
@@ -32,7 +32,7 @@ static bool same_token(const struct check *c, const char *token, size_t n)
 	return !differ;
 }
 
-static bool our_host(const struct check *c, const char *host)
+static bool our_host(const struct host_check *c, const char *host)
 {
 	static const char *const ours[] = {"127.0.0.1", "[::1]", "localhost"};
 	char want[32];
@@ -46,12 +46,12 @@ static bool our_host(const struct check *c, const char *host)
 }
 
 /* The page asks under the name that it was opened with. */
-static bool our_origin(const struct asked *a)
+static bool our_origin(const struct http_asked *a)
 {
 	return !a->origin || (!strncmp(a->origin, "http://", 7) && !strcmp(a->origin + 7, a->host));
 }
 
-static bool page_path(const struct check *c, const char *uri)
+static bool page_path(const struct host_check *c, const char *uri)
 {
 	size_t n = strlen(uri);
 
@@ -67,7 +67,7 @@ static bool query_path(const char *uri)
 	return n && (!end || end == '?');
 }
 
-enum asked_for check_asked(const struct check *c, const struct asked *a)
+enum asked_for check_asked(const struct host_check *c, const struct http_asked *a)
 {
 	if (a->twice || !our_host(c, a->host) || !our_origin(a))
 		return ASKED_NOTHING;

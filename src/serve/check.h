@@ -9,7 +9,8 @@
  *   header that no foreign page can send without our consent for a question;
  *   be a GET or a HEAD, for a path that there is.
  *
- * All else is answered the same way, whatever is wrong with it. Pure: no sockets in here.
+ * The server refuses all other requests in the same way, whatever is wrong with them. Pure: no
+ * sockets in here.
  */
 #ifndef THAW_SERVE_CHECK_H
 #define THAW_SERVE_CHECK_H
@@ -19,13 +20,13 @@
 
 enum { TOKEN_CHARS = 48 }; /* hexadecimal: 192 bits */
 
-struct check {
+struct host_check {
 	uint16_t port;
 	char token[TOKEN_CHARS + 1];
 };
 
 /* What a request says; NULL where it says nothing. */
-struct asked {
+struct http_asked {
 	const char *method;
 	const char *uri; /* as it came, nothing decoded */
 	const char *host, *origin, *site, *token;
@@ -41,8 +42,8 @@ enum asked_for {
 #define CHECK_QUERY "/q/"
 
 /* A random token; negative if the kernel has none. */
-int check_init(struct check *c, uint16_t port);
+int check_init(struct host_check *c, uint16_t port);
 
-enum asked_for check_asked(const struct check *c, const struct asked *a);
+enum asked_for check_asked(const struct host_check *c, const struct http_asked *a);
 
 #endif

@@ -7,37 +7,46 @@
  */
 #include "serve/serve.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "page/page.h"
+#include "html/page.h"
 #include "query/query.h"
 #include "serve/answer.h"
 #include "serve/check.h"
 #include "serve/http.h"
+#include "serve/listen.h"
+#include "serve/strangers.h"
 
 enum {
 	FAMILIES = 2,
-	CLIENTS_MAX = 512,
+	CLIENTS_MAX = 512,	  /* of each family */
+	FILES_SPARE = 64,	  /* that are not connections */
 	CLIENT_BYTES = 256 << 10, /* headers, the address with its list of threads among them */
 	IDLE_SECONDS = 30,
 	STOP_MS = 500,
 };
 
+/* One socket to listen on, and who came there. */
+struct serve_listener {
+	struct serve *serve;
+	struct MHD_Daemon *daemon;
+	struct strangers strangers;
+};
+
 struct serve {
 	struct http http;
-	struct check check;
+	struct host_check check;
 	char address[64 + TOKEN_CHARS];
 	struct answerer *answerer;
-	struct MHD_Daemon *daemons[FAMILIES]; /* IPv4; IPv6, or NULL */
+	struct serve_listener listeners[FAMILIES]; /* IPv4; IPv6, or without a daemon */
 	struct MHD_Response *page, *refusal, *busy;
 	struct buf document, page_policy;
 };
@@ -47,6 +56,8 @@ enum state { CLIENT_NEW, CLIENT_ASKED, CLIENT_ANSWERED, CLIENT_TURNED_AWAY };
 /* A connection. */
 struct client {
 	struct serve *serve;
+	struct serve_listener *listener;
+	struct stranger stranger;
 	struct MHD_Connection *connection;
 	char *uri; /* of the request that it is at */
 	enum state state;
@@ -134,7 +145,7 @@ static enum MHD_Result send_answer(struct client *c)
 static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *key,
 				   const char *value)
 {
-	struct asked *a = arg;
+	struct http_asked *a = arg;
 	const char **to = !strcasecmp(key, "Host")	       ? &a->host
 			  : !strcasecmp(key, "Origin")	       ? &a->origin
 			  : !strcasecmp(key, "Sec-Fetch-Site") ? &a->site
@@ -148,9 +159,9 @@ static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const cha
 	return MHD_YES;
 }
 
-static enum asked_for judge(struct client *c, const char *method)
+static enum asked_for serve_judge(struct client *c, const char *method)
 {
-	struct asked a = {.method = method, .uri = c->uri ? c->uri : ""};
+	struct http_asked a = {.method = method, .uri = c->uri ? c->uri : ""};
 
 	c->serve->http.get_connection_values(c->connection, MHD_HEADER_KIND, note_header, &a);
 	return check_asked(&c->serve->check, &a);
@@ -164,8 +175,8 @@ static void answered(void *arg)
 	c->serve->http.resume_connection(c->connection);
 }
 
-/* Puts the connection aside first: the answer may be there before this returns. */
-static enum MHD_Result ask(struct client *c)
+/* Suspends the connection first: the answer may be there before this returns. */
+static enum MHD_Result serve_ask(struct client *c)
 {
 	c->state = CLIENT_ASKED;
 	c->question.text = c->uri + strlen(CHECK_QUERY);
@@ -182,7 +193,7 @@ static enum MHD_Result ask(struct client *c)
 static enum MHD_Result reply(struct client *c, enum asked_for what)
 {
 	if (what == ASKED_QUERY)
-		return ask(c);
+		return serve_ask(c);
 	if (what == ASKED_NOTHING)
 		return c->serve->http.queue_response(c->connection, MHD_HTTP_FORBIDDEN,
 						     c->serve->refusal);
@@ -191,7 +202,7 @@ static enum MHD_Result reply(struct client *c, enum asked_for what)
 
 /*
  * Called when the headers are there, for each piece of a body, at the end of it, and again when a
- * connection goes on that was put aside. Nobody who may ask sends a body.
+ * connection goes on that was put aside. No legitimate request has a body.
  */
 static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, const char *url,
 			      const char *method, const char *version, const char *upload,
@@ -215,7 +226,9 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
 		c->state = CLIENT_NEW;
 		return h->queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE, c->serve->busy);
 	}
-	what = judge(c, method);
+	what = serve_judge(c, method);
+	if (what != ASKED_NOTHING)
+		stranger_leave(&c->listener->strangers, &c->stranger);
 	if (!*con_cls && what != ASKED_NOTHING) {
 		*con_cls = c;
 		return MHD_YES;
@@ -243,14 +256,23 @@ static void note_client(void *cls, struct MHD_Connection *connection, void **con
 	struct client *c = *context;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info;
+		struct serve_listener *f = cls;
+
 		c = mem_zalloc(sizeof(*c));
-		c->serve = cls;
+		c->listener = f;
+		c->serve = f->serve;
 		c->connection = connection;
 		*context = c;
+		info = c->serve->http.get_connection_info(connection,
+							  MHD_CONNECTION_INFO_CONNECTION_FD);
+		if (info)
+			stranger_comes(&f->strangers, &c->stranger, info->connect_fd);
 		return;
 	}
 	if (!c)
 		return;
+	stranger_leave(&c->listener->strangers, &c->stranger);
 	free(c->uri);
 	buf_done(&c->question.answer);
 	free(c);
@@ -259,77 +281,44 @@ static void note_client(void *cls, struct MHD_Connection *connection, void **con
 
 /* ---- beginning and end ---- */
 
-static int listen_on(uint16_t port, uint16_t *ret_port)
+/* Each connection takes a descriptor. */
+static unsigned clients_max(void)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET,
-				 .sin_port = htons(port),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, rc;
+	struct rlimit lim;
+	rlim_t most = CLIENTS_MAX;
 
-	if (fd < 0)
-		return err_set(-errno, "cannot make a socket: %s", strerror(errno));
-	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) &&
-	    !bind(fd, (struct sockaddr *)&at, sizeof(at)) && !listen(fd, SOMAXCONN) &&
-	    !getsockname(fd, (struct sockaddr *)&at, &len)) {
-		*ret_port = ntohs(at.sin_port);
-		return fd;
-	}
-	rc = -errno;
-	close(fd);
-	if (rc == -EADDRINUSE)
-		return err_set(rc,
-			       "port %u is in use; name another one with --port, or none for any "
-			       "that is free",
-			       port);
-	return err_set(rc, "cannot listen on 127.0.0.1, port %u: %s", port, strerror(-rc));
+	if (!getrlimit(RLIMIT_NOFILE, &lim) && lim.rlim_cur < FAMILIES * most + FILES_SPARE)
+		most = lim.rlim_cur > FILES_SPARE ? (lim.rlim_cur - FILES_SPARE) / FAMILIES : 0;
+	return most < 8 ? 8 : (unsigned)most;
 }
 
-/*
- * "localhost" may mean ::1 first: nobody else shall wait there under our port. Where there is no
- * IPv6, or somebody does already, 127.0.0.1 has to do: it is the address that is printed.
- */
-static int listen_on_ipv6(uint16_t port)
+static bool start_daemon(struct serve *s, struct serve_listener *f, int fd)
 {
-	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
-				  .sin6_port = htons(port),
-				  .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1;
+	unsigned clients = clients_max();
 
-	if (fd < 0)
-		return -1;
-	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) &&
-	    !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)) &&
-	    !bind(fd, (struct sockaddr *)&at, sizeof(at)) && !listen(fd, SOMAXCONN))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-static struct MHD_Daemon *start_daemon(struct serve *s, int fd)
-{
-	return s->http.start_daemon(
+	f->serve = s;
+	f->strangers.most = clients / 2;
+	f->daemon = s->http.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, s->check.port, NULL, NULL,
-		handle, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CLIENTS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CLIENT_BYTES,
+		handle, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, clients,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CLIENT_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_URI_LOG_CALLBACK,
-		note_uri, s, MHD_OPTION_NOTIFY_CONNECTION, note_client, s,
+		note_uri, s, MHD_OPTION_NOTIFY_CONNECTION, note_client, f,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	return f->daemon != NULL;
 }
 
 static int start_daemons(struct serve *s, int fd)
 {
-	int second = listen_on_ipv6(s->check.port);
+	int second = listen_on_loopback6(s->check.port);
+	bool started = start_daemon(s, &s->listeners[0], fd);
 
-	s->daemons[0] = start_daemon(s, fd);
-	if (s->daemons[0] && second >= 0)
-		s->daemons[1] = start_daemon(s, second);
-	if (second >= 0 && !s->daemons[1])
+	if (second >= 0 && !(started && start_daemon(s, &s->listeners[1], second)))
 		close(second);
-	return s->daemons[0] ? 0 : err_set(-EIO, "the web server does not start");
+	return started ? 0 : err_set(-EIO, "the web server does not start");
 }
 
-static void release(struct serve *s)
+static void serve_release(struct serve *s)
 {
 	struct MHD_Response *all[] = {s->page, s->refusal, s->busy};
 
@@ -342,11 +331,11 @@ static void release(struct serve *s)
 }
 
 /* All that can fail because of what the user asked for. */
-static int prepare(struct serve *s, const char *title, uint16_t port, int *ret_fd)
+static int serve_prepare(struct serve *s, const char *title, uint16_t port, int *ret_fd)
 {
 	int fd, rc = http_load(&s->http);
 
-	fd = rc ? rc : listen_on(port, &port);
+	fd = rc ? rc : listen_on_loopback(port, &port);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
@@ -356,7 +345,7 @@ static int prepare(struct serve *s, const char *title, uint16_t port, int *ret_f
 	return rc;
 }
 
-static int start(struct serve *s, struct query *q, int fd)
+static int serve_begin(struct serve *s, struct query *q, int fd)
 {
 	int rc = answerer_start(q, &s->answerer);
 
@@ -371,19 +360,19 @@ static int start(struct serve *s, struct query *q, int fd)
 int serve_start(struct query *q, const char *title, uint16_t port, struct serve **ret)
 {
 	struct serve *s = mem_zalloc(sizeof(*s));
-	int fd = -1, rc = prepare(s, title, port, &fd);
+	int fd = -1, rc = serve_prepare(s, title, port, &fd);
 
 	if (rc)
 		query_close(q);
 	else
-		rc = start(s, q, fd);
+		rc = serve_begin(s, q, fd);
 	if (!rc) {
 		*ret = s;
 		return 0;
 	}
 	if (fd >= 0)
 		close(fd);
-	release(s);
+	serve_release(s);
 	return rc;
 }
 
@@ -407,9 +396,9 @@ bool serve_stop(struct serve *s)
 	if (!answerer_stop(s->answerer, STOP_MS))
 		return false;
 	for (size_t i = 0; i < FAMILIES; i++)
-		if (s->daemons[i])
-			s->http.stop_daemon(s->daemons[i]);
+		if (s->listeners[i].daemon)
+			s->http.stop_daemon(s->listeners[i].daemon);
 	answerer_free(s->answerer);
-	release(s);
+	serve_release(s);
 	return true;
 }

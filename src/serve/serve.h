@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page over HTTP, on loopback alone: see check.h for who gets it. Threads that never wait speak
- * with the browser, one for IPv4 and one for IPv6; another one loads the capture and then answers
- * what is asked, one question after the other.
+ * The page over HTTP, on loopback alone: see check.h for who gets it. Two threads that never wait
+ * speak with the browser, for IPv4 and for IPv6; a third one loads the capture and then answers one
+ * question after the other.
  */
 #ifndef THAW_SERVE_SERVE_H
 #define THAW_SERVE_SERVE_H

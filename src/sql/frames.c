@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sql/private.h"
 
-static void add(struct frame_list *l, struct map *seen, int64_t stack)
+static void frames_add(struct frame_list *l, struct map *seen, int64_t stack)
 {
 	bool fresh;
 
@@ -21,24 +21,25 @@ static void all_stacks(struct frame_list *l)
 	struct cell c;
 
 	for (size_t i = 0; i < t->samples.n; i++)
-		add(l, &seen,
-		    tables_stack(&s->tables, t->samples.v[i].kstack, t->samples.v[i].ustack,
-				 false));
+		frames_add(l, &seen,
+			   tables_stack(&s->tables, t->samples.v[i].kstack, t->samples.v[i].ustack,
+					false));
 	for (size_t i = 0; i < t->waits.n; i++)
-		add(l, &seen,
-		    tables_stack(&s->tables, t->waits.v[i].kstack, t->waits.v[i].ustack, true));
+		frames_add(
+			l, &seen,
+			tables_stack(&s->tables, t->waits.v[i].kstack, t->waits.v[i].ustack, true));
 	for (size_t i = 0; i < s->wakes.n; i++)
-		add(l, &seen,
-		    tables_stack(&s->tables, s->wakes.v[i].waking.kstack,
-				 s->wakes.v[i].waking.ustack, true));
+		frames_add(l, &seen,
+			   tables_stack(&s->tables, s->wakes.v[i].waking.kstack,
+					s->wakes.v[i].waking.ustack, true));
 	for (size_t i = 0; i < tables_rows(&s->tables, TABLE_STALLS); i++) {
 		tables_cell(&s->tables, TABLE_STALLS, i, COL(STALLS, stack), &c);
-		add(l, &seen, c.type == CELL_INT ? c.i : 0);
+		frames_add(l, &seen, c.type == CELL_INT ? c.i : 0);
 	}
 	map_done(&seen);
 }
 
-static void find(struct frame_list *l)
+static void frames_find(struct frame_list *l)
 {
 	while (l->stack < l->stacks.n && l->depth == l->n) {
 		l->stack++;
@@ -50,7 +51,7 @@ static void find(struct frame_list *l)
 	l->sql->work.rows += l->stack < l->stacks.n;
 }
 
-void frames_begin(struct frame_list *l, struct sql *sql, const struct filter *f)
+void frames_begin(struct frame_list *l, struct sql *sql, const struct row_filter *f)
 {
 	frames_done(l);
 	*l = (struct frame_list){.sql = sql};
@@ -60,13 +61,13 @@ void frames_begin(struct frame_list *l, struct sql *sql, const struct filter *f)
 	if (!l->stacks.n)
 		all_stacks(l);
 	l->n = l->stacks.n ? tables_frames(&sql->tables, l->stacks.v[0]) : 0;
-	find(l);
+	frames_find(l);
 }
 
 void frames_next(struct frame_list *l)
 {
 	l->depth++;
-	find(l);
+	frames_find(l);
 }
 
 void frames_done(struct frame_list *l)

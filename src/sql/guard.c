@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What statements may do: read the capture's tables, and keep temporary tables and views of their
- * own. Whatever could touch a file is refused before it is run, with words that SQLite does not
- * have.
+ * own. The guard refuses whatever could touch a file before it runs, with a clearer message than
+ * SQLite's.
  */
 #include "sql/private.h"
 
@@ -22,7 +22,7 @@ void sql_why(struct sql *s, const char *fmt, ...)
 	s->why = mem_strdup(text);
 }
 
-/* Those that only tell. */
+/* Pragmas that only report. */
 static bool harmless_pragma(const char *name)
 {
 	static const char *const names[] = {"table_info",    "table_xinfo",	"table_list",
@@ -39,7 +39,7 @@ static bool is_temp(const char *db)
 	return db && !strcmp(db, "temp");
 }
 
-static int refuse(struct sql *s, const char *what)
+static int guard_refuse(struct sql *s, const char *what)
 {
 	sql_why(s,
 		"%s is refused: thaw sql only reads the capture. Temporary tables and views are "
@@ -57,10 +57,6 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
 		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_READ:
-		if (!sums_is_table(a))
-			return SQLITE_OK;
-		sql_why(s, "no such table: %s", a);
-		return SQLITE_DENY;
 	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 	case SQLITE_TRANSACTION:
@@ -73,24 +69,25 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
 	case SQLITE_DROP_TEMP_INDEX:
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
-		return b && !sqlite3_stricmp(b, "load_extension") ? refuse(s, "load_extension")
-								  : SQLITE_OK;
+		return b && !sqlite3_stricmp(b, "load_extension")
+			       ? guard_refuse(s, "load_extension")
+			       : SQLITE_OK;
 	case SQLITE_PRAGMA:
-		return harmless_pragma(a) ? SQLITE_OK : refuse(s, "this PRAGMA");
+		return harmless_pragma(a) ? SQLITE_OK : guard_refuse(s, "this PRAGMA");
 	case SQLITE_ATTACH:
-		return refuse(s, "ATTACH (and VACUUM)");
+		return guard_refuse(s, "ATTACH (and VACUUM)");
 	case SQLITE_DETACH:
-		return refuse(s, "DETACH");
+		return guard_refuse(s, "DETACH");
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
 	case SQLITE_REINDEX:
 	case SQLITE_ANALYZE:
-		return is_temp(db) ? SQLITE_OK : refuse(s, "writing");
+		return is_temp(db) ? SQLITE_OK : guard_refuse(s, "writing");
 	case SQLITE_ALTER_TABLE:
-		return is_temp(a) ? SQLITE_OK : refuse(s, "ALTER TABLE");
+		return is_temp(a) ? SQLITE_OK : guard_refuse(s, "ALTER TABLE");
 	default:
-		return refuse(s, "this statement");
+		return guard_refuse(s, "this statement");
 	}
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* SQLite says what is wrong; this says what may have been meant. */
+/* SQLite says what is wrong; a hint says what the user may have meant. */
 #include "sql/private.h"
 
 #include <string.h>

@@ -11,6 +11,8 @@ static void cell_at(const struct list *l, size_t row, unsigned column, struct ce
 		tables_wake(&s->tables, &s->wakes.v[row], column, c);
 	else if (l->table == TABLE_LOSSES)
 		tables_loss(&s->tables, &s->losses.v[row], column, c);
+	else if (sums_has(l->table))
+		sums_cell(&s->sums, s->model, l->table, row, column, c);
 	else
 		tables_cell(&s->tables, l->table, row, column, c);
 }
@@ -45,7 +47,7 @@ static size_t first_from(const struct list *l, unsigned column, int64_t ts)
 	return lo;
 }
 
-static void narrow(struct list *l, const struct term *t)
+static void list_narrow(struct list *l, const struct term *t)
 {
 	bool up = t->op == COMPARE_EQ || t->op == COMPARE_GT || t->op == COMPARE_GE;
 	bool down = t->op == COMPARE_EQ || t->op == COMPARE_LT || t->op == COMPARE_LE;
@@ -56,7 +58,7 @@ static void narrow(struct list *l, const struct term *t)
 	l->n = to < l->n ? to : l->n;
 }
 
-static bool matches(const struct list *l)
+static bool list_matches(const struct list *l)
 {
 	for (size_t i = 0; i < l->filter.n; i++) {
 		const struct term *t = &l->filter.terms[i];
@@ -71,37 +73,38 @@ static bool matches(const struct list *l)
 	return true;
 }
 
-static void find(struct list *l)
+static void list_find(struct list *l)
 {
-	while (l->i < l->n && !matches(l))
+	while (l->i < l->n && !list_matches(l))
 		l->i++;
 	l->sql->work.rows += l->i < l->n;
 }
 
-void list_begin(struct list *l, struct sql *sql, enum table table, const struct filter *f)
+void list_begin(struct list *l, struct sql *sql, enum table table, const struct row_filter *f)
 {
 	*l = (struct list){.sql = sql, .table = table, .filter = *f};
 	l->n = table == TABLE_WAKES    ? sql->wakes.n
 	       : table == TABLE_LOSSES ? sql->losses.n
+	       : sums_has(table)       ? sums_rows(&sql->sums, table)
 				       : tables_rows(&sql->tables, table);
 	for (size_t i = 0; i < f->n; i++) {
 		const struct term *t = &f->terms[i];
 
 		if (is_time(table, t->column)) {
-			narrow(l, t);
+			list_narrow(l, t);
 		} else if (table == TABLE_THREADS && t->column == COL(THREADS, id)) {
 			/* An id is a place. */
 			l->i = t->value < 0 || (size_t)t->value >= l->n ? l->n : (size_t)t->value;
 			l->n = l->i < l->n ? l->i + 1 : l->n;
 		}
 	}
-	find(l);
+	list_find(l);
 }
 
 void list_next(struct list *l)
 {
 	l->i++;
-	find(l);
+	list_find(l);
 }
 
 void list_column(struct list *l, sqlite3_context *ctx, unsigned column)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The capture, as far as statements need it. Threads' time alone comes from a pass that makes no
- * rows, locks or reasons of it; all else from the whole model with the columns of src/query.
+ * Loads what statements need of the capture. If threads' time is enough, a pass without rows, locks
+ * and reasons does; all else comes from the whole model with the columns of src/query.
  */
 #include "sql/private.h"
 
@@ -20,12 +20,12 @@ static struct lane *lane_of(struct columns *c, uint32_t index)
 	return &c->threads.v[index];
 }
 
-static uint64_t since(const struct columns *c, uint64_t ts)
+static uint64_t load_since(const struct columns *c, uint64_t ts)
 {
 	return ts > c->base ? ts - c->base : 0;
 }
 
-/* Without reasons: a wait is of the first of them. */
+/* Without reasons: every wait is REASON_UNKNOWN. */
 static void on_time(void *arg, const struct interval *iv)
 {
 	static const uint8_t classes[INTERVAL_KINDS] = {
@@ -36,8 +36,8 @@ static void on_time(void *arg, const struct interval *iv)
 	};
 	struct columns *c = arg;
 
-	lane_push(lane_of(c, iv->thread->index), &c->arena, since(c, iv->start), since(c, iv->end),
-		  classes[iv->kind], iv->cpu, 0);
+	lane_push(lane_of(c, iv->thread->index), &c->arena, load_since(c, iv->start),
+		  load_since(c, iv->end), classes[iv->kind], iv->cpu, 0);
 }
 
 static void on_restart(void *arg)
@@ -49,8 +49,8 @@ static void on_restart(void *arg)
 	columns_init(c, base);
 }
 
-/* Times are since the columns' base so far. */
-static void settle(struct columns *c, const struct model *m)
+/* Moves times from the columns' base to the recording's begin. */
+static void load_settle(struct columns *c, const struct model *m)
 {
 	uint64_t by = m->timeline.begin > c->base ? m->timeline.begin - c->base : 0;
 
@@ -69,13 +69,13 @@ static void settle(struct columns *c, const struct model *m)
 	}
 }
 
-static int failed(struct sql *s)
+static int load_failed(struct sql *s)
 {
 	sql_why(s, "%s", err_msg());
 	return SQLITE_ERROR;
 }
 
-static void show(const struct sql *s, double done)
+static void load_show(const struct sql *s, double done)
 {
 	if (s->opts.progress)
 		s->opts.progress(s->opts.progress_arg, done);
@@ -84,7 +84,7 @@ static void show(const struct sql *s, double done)
 /* How much of it a pass makes. */
 enum depth { DEPTH_SUMS, DEPTH_REASONS, DEPTH_TIMES, DEPTH_MODEL };
 
-static void attach(struct sql *s, enum depth depth, struct model_opts *opts)
+static void load_attach(struct sql *s, enum depth depth, struct model_opts *opts)
 {
 	*opts = (struct model_opts){.times_only = depth == DEPTH_SUMS || depth == DEPTH_TIMES,
 				    .reasons_only = depth == DEPTH_REASONS};
@@ -111,19 +111,19 @@ static int load_model(struct sql *s, enum depth depth)
 
 	columns_init(&s->columns, reader_info(s->reader)->first_ts);
 	sums_clear(&s->sums);
-	attach(s, depth, &opts);
+	load_attach(s, depth, &opts);
 	l = loading_new(s->reader, &opts);
 	while ((rc = loading_step(l, STEP)) > 0 && !s->stop)
-		show(s, loading_progress(l));
-	show(s, -1);
+		load_show(s, loading_progress(l));
+	load_show(s, -1);
 	if (rc) {
 		loading_free(l);
 		columns_done(&s->columns);
-		return rc > 0 ? SQLITE_INTERRUPT : failed(s);
+		return rc > 0 ? SQLITE_INTERRUPT : load_failed(s);
 	}
 	s->model = loading_finish(l, s->path);
 	if (depth == DEPTH_TIMES)
-		settle(&s->columns, s->model);
+		load_settle(&s->columns, s->model);
 	else if (depth == DEPTH_MODEL)
 		columns_seal(&s->columns, s->model);
 	else
@@ -170,11 +170,15 @@ static int load_events(struct sql *s)
 		return SQLITE_OK;
 	}
 	s->wakes.n = s->losses.n = 0;
-	return rc > 0 ? SQLITE_INTERRUPT : failed(s);
+	return rc > 0 ? SQLITE_INTERRUPT : load_failed(s);
 }
 
 void sql_unload(struct sql *s)
 {
+	for (size_t i = 0; s->holders && i < s->model->locks.list.n; i++)
+		main_holders_done(&s->holders[i]);
+	free(s->holders);
+	s->holders = NULL;
 	tables_done(&s->tables);
 	summary_free(s->summary);
 	model_free(s->model);
@@ -184,7 +188,7 @@ void sql_unload(struct sql *s)
 	s->loaded &= WANT_EVENTS;
 }
 
-/* Intervals that lanes would clamp are not added up as rows have them. */
+/* Lanes clamp times out of range: then sums made while reading differ from the rows. */
 static bool sums_are_exact(const struct sql *s)
 {
 	const struct timeline *t = &s->model->timeline;
@@ -210,8 +214,8 @@ static int load_times(struct sql *s, unsigned want)
 
 	sql_unload(s);
 	rc = load_model(s, depth);
-	/* Without switches, only the samples tell of time. */
-	if (!rc && depth == DEPTH_TIMES && !s->model->facts.has_switches)
+	/* Without switches, times come from samples, which only the model has. */
+	if (!rc && depth < DEPTH_MODEL && !s->model->facts.has_switches)
 		next = DEPTH_MODEL;
 	else if (!rc && depth <= DEPTH_REASONS && !sums_are_exact(s))
 		next = depth == DEPTH_SUMS ? DEPTH_TIMES : DEPTH_MODEL;
@@ -229,7 +233,7 @@ static int load_missing(struct sql *s, unsigned want)
 	unsigned missing;
 	int rc = SQLITE_OK;
 
-	/* Sums are made of intervals, where there are any. */
+	/* If intervals are loaded, sums are made from them, and that takes the model's reasons. */
 	if (want & ~s->loaded & WANT_REASONS && (want | s->loaded) & WANT_TIMES)
 		want |= WANT_MODEL;
 	missing = want & ~s->loaded;
@@ -245,7 +249,7 @@ static int load_missing(struct sql *s, unsigned want)
 		s->loaded |= rc ? 0 : WANT_EVENTS;
 	}
 	if (!rc && (missing & WANT_SUMMARY)) {
-		/* Of all threads: there is no name that could be missing. */
+		/* Cannot fail: no thread is named. */
 		(void)summary_new(s->model, &(struct summary_opts){0}, &s->summary);
 		s->loaded |= WANT_SUMMARY;
 	}

@@ -45,7 +45,7 @@ struct grid {
 	size_t *width;
 };
 
-static void pad(FILE *out, size_t n)
+static void print_pad(FILE *out, size_t n)
 {
 	for (; n; n--)
 		fputc(' ', out);
@@ -58,10 +58,10 @@ static void grid_cell(const struct grid *g, int i, const char *text, bool right,
 	if (i)
 		fputs("  ", out);
 	if (right)
-		pad(out, room);
+		print_pad(out, room);
 	fputs(text, out);
 	if (!right && i + 1 < g->columns)
-		pad(out, room);
+		print_pad(out, room);
 }
 
 static void grid_flush(struct grid *g, FILE *out)

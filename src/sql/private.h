@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "export/tables.h"
+#include "model/charge/main_holder.h"
 #include "query/columns.h"
 #include "sql/sql.h"
 
@@ -17,25 +18,27 @@ enum {
 	WANT_EVENTS = 4,   /* wakings and losses as they stand in the file */
 	WANT_SUMMARY = 8,  /* sums of locks, stalls; a model is in it */
 	WANT_SUMS = 16,	   /* of intervals, by thread and kind */
-	WANT_REASONS = 32, /* and by reason */
+	WANT_REASONS = 32, /* and of waits, by thread and reason */
 };
 
-/* Of intervals that have a thread and a class in common. */
+/* Of intervals that have a thread, and a kind or a reason, in common. */
 struct sum {
 	uint64_t n, ns, shortest, longest;
 };
 
 struct sum_row {
 	uint32_t thread;
-	uint8_t class;
+	uint8_t key; /* a kind or a reason */
 	struct sum sum;
 };
 
 struct sums {
-	VEC(struct sum_row) rows; /* in the end */
+	/* In the end. */
+	VEC(struct sum_row) kinds;
+	VEC(struct sum_row) reasons;
 	/* While the capture is read: by thread and kind, and of waits by the tally's row. */
-	VEC(struct sum) kinds;
-	VEC(struct sum) waits;
+	VEC(struct sum) by_kind;
+	VEC(struct sum) by_row;
 	uint64_t first; /* the earliest start */
 };
 
@@ -49,41 +52,41 @@ struct sql {
 	struct model *model;
 	struct summary *summary;
 	struct columns columns;
+	struct main_holders *holders; /* by lock; NULL: not used yet */
 	struct tables tables;
 	struct sums sums;
 	VEC(struct event) wakes;
 	VEC(struct event) losses;
 	struct sql_work work;
 	volatile sig_atomic_t stop;
-	bool own;  /* a statement of this folder's own: not to be refused */
-	char *why; /* what went wrong beside SQLite, or why a statement was refused; NULL: nothing
-		    */
+	bool own;  /* sql/ runs a statement of its own: the guard lets it pass */
+	char *why; /* an error outside of SQLite, or why a statement was refused; NULL: none */
 };
 
-/* load.c: what is wanted, and these. 0, or a code of SQLite's with s->why. */
+/* load.c: loads what is wanted. 0, or an SQLite code with s->why. */
 int sql_load(struct sql *s, unsigned want);
 void sql_unload(struct sql *s);
 
 /* vtab.c */
 int vtabs_register(struct sql *s);
-/* sums.c: filled by one of the sinks, then finished; or from the intervals. */
+/* sums.c: one of the sinks fills them; or they come from the intervals. */
 void sums_on_kind(void *arg, const struct interval *iv);
 void sums_on_reason(void *arg, const struct interval *iv);
 void sums_clear(void *arg);
 void sums_finish(struct sums *s, const struct model *m);
 void sums_from_lanes(struct sums *s, const struct columns *c, const struct model *m);
 void sums_done(struct sums *s);
-/* sums_table.c: INTERVALS and WAITS have one, by their names with the suffix. */
-#define SUMS_SUFFIX "_sums"
-#define SUMS_PREFIX "sums_" /* of its own columns */
-int sums_register(struct sql *s);
-bool sums_is_table(const char *name);
-/* rewrite.c: do sums answer the statement? Then what to ask, its end, and the table it is about. */
-bool rewrite(const char *text, struct buf *ret, const char **ret_rest, enum table *ret_table);
+size_t sums_rows(const struct sums *s, enum table t);
+void sums_cell(const struct sums *s, const struct model *m, enum table t, size_t row,
+	       unsigned column, struct cell *ret);
+static inline bool sums_has(enum table t)
+{
+	return t == TABLE_INTERVAL_SUMS || t == TABLE_WAIT_SUMS;
+}
 /* guard.c */
 void guard_install(struct sql *s);
 void sql_why(struct sql *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* hint.c: adds what may have been meant to SQLite's message. */
+/* hint.c: adds to SQLite's message what the user may have meant. */
 void hint_add(struct buf *b, const char *message);
 /* print.c: prints the rows of a statement to its end; SQLITE_DONE, or the failure. */
 int print_rows(sqlite3_stmt *st, enum sql_form form, FILE *out);
@@ -104,8 +107,8 @@ struct by {
 };
 enum { FILTER_BY = 4 };
 
-/* What xFilter was told: comparisons that may be used to skip rows, and their order. */
-struct filter {
+/* What xFilter got: comparisons that may skip rows, and the order of rows. */
+struct row_filter {
 	struct term terms[16];
 	size_t n;
 	struct by by[FILTER_BY];
@@ -142,7 +145,7 @@ struct scan {
 	bool eof;
 };
 
-void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct filter *f);
+void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct row_filter *f);
 void scan_next(struct scan *s);
 void scan_column(struct scan *s, sqlite3_context *ctx, unsigned column);
 int64_t scan_rowid(const struct scan *s);
@@ -166,10 +169,10 @@ struct list {
 	struct sql *sql;
 	enum table table;
 	size_t i, n;
-	struct filter filter;
+	struct row_filter filter;
 };
 
-void list_begin(struct list *l, struct sql *sql, enum table table, const struct filter *f);
+void list_begin(struct list *l, struct sql *sql, enum table table, const struct row_filter *f);
 void list_next(struct list *l);
 void list_column(struct list *l, sqlite3_context *ctx, unsigned column);
 enum narrows list_narrows(enum table table, unsigned column);
@@ -181,7 +184,7 @@ struct frame_list {
 	size_t stack, depth, n;
 };
 
-void frames_begin(struct frame_list *l, struct sql *sql, const struct filter *f);
+void frames_begin(struct frame_list *l, struct sql *sql, const struct row_filter *f);
 void frames_next(struct frame_list *l);
 void frames_done(struct frame_list *l);
 

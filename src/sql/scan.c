@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Intervals, waits and samples lie thread by thread in the order of time. A scan goes through the
- * threads that are asked for, in each from a search for the first moment asked for to the last.
- * Asked for rows in the order of thread, process, kind or reason, it goes through a thread once for
- * each class that it has: that is much less than what it would take to sort the rows. (SQLite asks
- * for no order when it groups, but relies on it when an ORDER BY is the same as the GROUP BY.)
+ * Intervals, waits and samples lie thread by thread in the order of time. A scan visits the chosen
+ * threads, in each from a search for the first moment to the last. For rows in the order of thread,
+ * process, kind or reason it visits a thread once for each of its classes, which is much cheaper
+ * than sorting the rows. (SQLite asks for no order when it groups, but relies on it when an ORDER
+ * BY is the same as the GROUP BY.)
  */
 #include "sql/private.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "model/parts.h"
+#include "model/summary/parts.h"
 
 #define SLOT_BIT(slot) (1ull << (slot))
 #define RUNNABLE_BITS (SLOT_BIT(REASON_RUN_QUEUE) | SLOT_BIT(REASON_THROTTLED))
@@ -61,8 +61,7 @@ static bool is_class(enum key k)
 	return k == KEY_KIND || k == KEY_REASON;
 }
 
-/* Each is one of two nested loops: classes must not stand between threads, nor these between them.
- */
+/* Threads and classes are two nested loops: their terms must not alternate. */
 bool scan_can_order(enum table table, const struct by *by, size_t n)
 {
 	unsigned turns = 0;
@@ -82,7 +81,7 @@ static uint64_t value_of(const struct thread *th, enum key key)
 	return key == KEY_THREAD ? th->index : key == KEY_TID ? th->tid : th->pid;
 }
 
-static bool wanted(const struct scan *s, const struct filter *f, const struct thread *th)
+static bool scan_wanted(const struct scan *s, const struct row_filter *f, const struct thread *th)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		enum key k = key_of(s->table, f->terms[i].column);
@@ -94,7 +93,7 @@ static bool wanted(const struct scan *s, const struct filter *f, const struct th
 	return true;
 }
 
-/* A thread, with what it is ordered by: values of the terms, turned round where descending. */
+/* A thread with its sort keys: the values of the terms, negated where descending. */
 struct ordered {
 	int64_t keys[FILTER_BY];
 	uint32_t index;
@@ -115,13 +114,13 @@ static bool same_keys(const struct ordered *a, const struct ordered *b)
 	return !memcmp(a->keys, b->keys, sizeof(a->keys));
 }
 
-/* Groups by thread are within those by class, if these come first. */
-static bool class_first(const struct scan *s, const struct filter *f)
+/* If a class is the first term, threads are the inner loop. */
+static bool class_first(const struct scan *s, const struct row_filter *f)
 {
 	return f->n_by && is_class(key_of(s->table, f->by[0].column));
 }
 
-static void order_threads(struct scan *s, const struct filter *f)
+static void order_threads(struct scan *s, const struct row_filter *f)
 {
 	const struct timeline *t = &s->sql->model->timeline;
 	VEC(struct ordered) all = {0};
@@ -131,7 +130,7 @@ static void order_threads(struct scan *s, const struct filter *f)
 		const struct thread *th = t->threads.v[i];
 		struct ordered o = {.index = i};
 
-		if (!wanted(s, f, th))
+		if (!scan_wanted(s, f, th))
 			continue;
 		for (size_t k = 0; k < f->n_by; k++) {
 			enum key key = key_of(s->table, f->by[k].column);
@@ -165,7 +164,7 @@ static const char *class_word(unsigned slot, enum key key)
 }
 
 /* NULL comes first, as SQLite has it. */
-static int by_words(const struct scan *s, const struct filter *f, unsigned a, unsigned b)
+static int by_words(const struct scan *s, const struct row_filter *f, unsigned a, unsigned b)
 {
 	for (size_t i = 0; i < f->n_by; i++) {
 		enum key key = key_of(s->table, f->by[i].column);
@@ -180,7 +179,7 @@ static int by_words(const struct scan *s, const struct filter *f, unsigned a, un
 }
 
 /* Classes in groups and in the order that is asked for. */
-static void choose_masks(struct scan *s, const struct filter *f)
+static void choose_masks(struct scan *s, const struct row_filter *f)
 {
 	uint64_t all = all_bits(s->table);
 
@@ -238,7 +237,7 @@ enum narrows scan_narrows(enum table table, unsigned column)
 	}
 }
 
-static void narrow(int64_t *lo, int64_t *hi, const struct term *t)
+static void scan_narrow(int64_t *lo, int64_t *hi, const struct term *t)
 {
 	int64_t v = t->value;
 
@@ -302,7 +301,7 @@ static void enter_samples(struct scan *s, uint32_t thread)
 }
 
 /* The next thread of a group, or it once more for the next classes, or the next group. */
-static bool advance(struct scan *s)
+static bool scan_advance(struct scan *s)
 {
 	size_t begin;
 
@@ -319,7 +318,7 @@ static bool advance(struct scan *s)
 	return s->group < s->ends.n;
 }
 
-static void enter(struct scan *s)
+static void scan_enter(struct scan *s)
 {
 	uint32_t thread = s->order.v[s->at];
 
@@ -332,7 +331,7 @@ static void enter(struct scan *s)
 }
 
 /* From s->i on: is there a row? */
-static inline bool settle(struct scan *s)
+static inline bool scan_settle(struct scan *s)
 {
 	const struct lane *l = s->lane;
 	uint64_t now = s->now;
@@ -352,19 +351,19 @@ static inline bool settle(struct scan *s)
 	return false;
 }
 
-static void find(struct scan *s)
+static void scan_find(struct scan *s)
 {
-	while (!settle(s)) {
-		if (!advance(s)) {
+	while (!scan_settle(s)) {
+		if (!scan_advance(s)) {
 			s->eof = true;
 			return;
 		}
-		enter(s);
+		scan_enter(s);
 	}
 	s->sql->work.rows++;
 }
 
-void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct filter *f)
+void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct row_filter *f)
 {
 	scan_done(s);
 	*s = (struct scan){.sql = sql,
@@ -377,9 +376,9 @@ void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct 
 		enum key k = key_of(table, f->terms[i].column);
 
 		if (k == KEY_START)
-			narrow(&s->start_lo, &s->start_hi, &f->terms[i]);
+			scan_narrow(&s->start_lo, &s->start_hi, &f->terms[i]);
 		else if (k == KEY_END)
-			narrow(&s->end_lo, &s->end_hi, &f->terms[i]);
+			scan_narrow(&s->end_lo, &s->end_hi, &f->terms[i]);
 	}
 	order_threads(s, f);
 	choose_masks(s, f);
@@ -387,14 +386,14 @@ void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct 
 		 (table != TABLE_SAMPLES && !sql->model->facts.has_switches);
 	if (s->eof)
 		return;
-	enter(s);
-	find(s);
+	scan_enter(s);
+	scan_find(s);
 }
 
 void scan_next(struct scan *s)
 {
 	s->i++;
-	find(s);
+	scan_find(s);
 }
 
 int64_t scan_rowid(const struct scan *s)
@@ -413,7 +412,7 @@ void scan_done(struct scan *s)
 	vec_done(&s->masks);
 }
 
-/* A kind's length is known here: it is asked for in every row. */
+/* Keeps the length of each kind's name: every row needs it. */
 static void result_kind(sqlite3_context *ctx, enum interval_kind k)
 {
 	static const uint8_t lengths[INTERVAL_KINDS] = {
@@ -457,25 +456,21 @@ static void interval_column(const struct scan *s, sqlite3_context *ctx, unsigned
 }
 
 /* Who had the lock, from what was seen of it. */
-static uint32_t holder(const struct scan *s, const struct wait_row *r, int64_t start, int64_t end)
+static uint32_t scan_holder(const struct scan *s, const struct wait_row *r, int64_t start,
+			    int64_t end)
 {
-	uint32_t lock = r->lock ? locks_index(&s->sql->model->locks, r->lock) : 0;
-	size_t n, lo = 0, hi;
-	const struct seen *seen;
+	struct sql *sql = s->sql;
+	uint32_t lock = r->lock ? locks_index(&sql->model->locks, r->lock) : 0;
+	struct main_holders *h;
 
-	if (!r->lock || !lock_has_holders(&s->sql->model->locks.list.v[lock]))
+	if (!r->lock || !lock_has_holders(&sql->model->locks.list.v[lock]))
 		return 0;
-	seen = columns_seen(&s->sql->columns, lock, &n);
-	for (hi = n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (seen[mid].ts <= (uint64_t)start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return chain_main_holder(lo ? &seen[lo - 1] : NULL, seen + lo, n - lo, (uint64_t)start,
-				 (uint64_t)end, s->thread->index + 1);
+	if (!sql->holders)
+		sql->holders = mem_zalloc(sql->model->locks.list.n * sizeof(*sql->holders));
+	h = &sql->holders[lock];
+	if (!h->seen)
+		h->seen = columns_seen(&sql->columns, lock, &h->n);
+	return main_holder(h, (uint64_t)start, (uint64_t)end, s->thread->index + 1);
 }
 
 static void wait_column(const struct scan *s, sqlite3_context *ctx, unsigned column)
@@ -500,7 +495,7 @@ static void wait_column(const struct scan *s, sqlite3_context *ctx, unsigned col
 		w.waker_ustack = by->ustack;
 	}
 	if (column == COL(WAITS, holder_id))
-		w.holder = holder(s, w.row, w.start, w.end);
+		w.holder = scan_holder(s, w.row, w.start, w.end);
 	tables_wait(&s->sql->tables, &w, column, &c);
 	result_cell(ctx, &c);
 }

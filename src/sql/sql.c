@@ -7,10 +7,20 @@
 
 #include "base/err.h"
 #include "base/options.h"
+#include "report/words.h"
 #include "store/reader.h"
-#include "view/words.h"
 
 enum { WIDTH = 80 };
+
+/* SQLite forgets sqlite3_interrupt() if no statement runs at that moment; s->stop stays. */
+enum { STEPS_BETWEEN_LOOKS = 10000 };
+
+static int was_stopped(void *arg)
+{
+	struct sql *s = arg;
+
+	return s->stop;
+}
 
 int sql_open(struct reader *r, const char *path, const struct sql_opts *opts, struct sql **ret)
 {
@@ -22,10 +32,11 @@ int sql_open(struct reader *r, const char *path, const struct sql_opts *opts, st
 	if (sqlite3_open_v2(":memory:", &s->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY,
 			    NULL) ||
-	    vtabs_register(s) || sums_register(s)) {
+	    vtabs_register(s)) {
 		sql_close(s);
 		return err_set(-ENOMEM, "SQLite does not start");
 	}
+	sqlite3_progress_handler(s->db, STEPS_BETWEEN_LOOKS, was_stopped, s);
 	guard_install(s);
 	*ret = s;
 	return 0;
@@ -62,12 +73,7 @@ struct sql_work sql_work(const struct sql *s)
 	return s->work;
 }
 
-struct sqlite3 *sql_handle(struct sql *s)
-{
-	return s->db;
-}
-
-/* The line of the text that is wrong, with a mark below the place. */
+/* The line of the statement with the error, and a mark below the place. */
 static void show_place(struct buf *b, const char *text, int offset)
 {
 	const char *at = text + offset, *line = at, *end;
@@ -82,7 +88,7 @@ static void show_place(struct buf *b, const char *text, int offset)
 	buf_printf(b, "\n  %.*s\n  %*s^", (int)(end - line), line, (int)(at - line), "");
 }
 
-static int failed(struct sql *s, int rc, const char *text)
+static int sql_failed(struct sql *s, int rc, const char *text)
 {
 	struct buf b = {0};
 
@@ -100,57 +106,24 @@ static int failed(struct sql *s, int rc, const char *text)
 	return rc;
 }
 
-/* A table or view of one's own under the name of one of the capture's goes first. */
-static bool has_own(struct sql *s, enum table t)
-{
-	sqlite3_stmt *st;
-	bool has;
-
-	if (sqlite3_prepare_v2(s->db, "SELECT 1 FROM temp.sqlite_master WHERE lower(name) = ?", -1,
-			       &st, NULL))
-		return true;
-	(void)sqlite3_bind_text(st, 1, tables_name(t), -1, SQLITE_STATIC);
-	has = sqlite3_step(st) != SQLITE_DONE;
-	sqlite3_finalize(st);
-	return has;
-}
-
-/* The statement from sums; NULL: it is none for them, or SQLite has something to say about it. */
-static sqlite3_stmt *prepare_sums(struct sql *s, const char *text, const char **ret_rest)
-{
-	struct buf instead = {0};
-	sqlite3_stmt *st = NULL;
-	enum table table;
-
-	if (rewrite(text, &instead, ret_rest, &table) && !has_own(s, table)) {
-		s->own = true;
-		(void)sqlite3_prepare_v2(s->db, buf_cstr(&instead), -1, &st, NULL);
-		s->own = false;
-	}
-	buf_done(&instead);
-	s->work.from_sums += st != NULL;
-	return st;
-}
-
-int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
+static int run_all(struct sql *s, const char *text, enum sql_form form, FILE *out)
 {
 	while (*text) {
 		const char *rest;
 		sqlite3_stmt *st;
-		int rc = SQLITE_OK;
+		int rc;
 
-		s->stop = 0;
+		if (s->stop)
+			return sql_failed(s, SQLITE_INTERRUPT, text);
 		free(s->why);
 		s->why = NULL;
-		st = prepare_sums(s, text, &rest);
-		if (!st)
-			rc = sqlite3_prepare_v2(s->db, text, -1, &st, &rest);
+		rc = sqlite3_prepare_v2(s->db, text, -1, &st, &rest);
 		if (rc)
-			return failed(s, rc, text);
+			return sql_failed(s, rc, text);
 		if (st)
 			rc = print_rows(st, form, out);
 		if (rc && rc != SQLITE_DONE && rc != SQLITE_ROW) {
-			rc = failed(s, rc, text);
+			rc = sql_failed(s, rc, text);
 			sqlite3_finalize(st);
 			return rc;
 		}
@@ -158,6 +131,14 @@ int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
 		text = rest;
 	}
 	return 0;
+}
+
+int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
+{
+	int rc = run_all(s, text, form, out);
+
+	s->stop = 0;
+	return rc;
 }
 
 /* Behind a first part of so many columns. */

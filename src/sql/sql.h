@@ -2,7 +2,7 @@
 /*
  * A capture that answers SQL: SQLite with the tables of export/tables.def as virtual tables.
  * Nothing is imported: a statement's plan says which tables and columns it needs, and only these
- * are made from the capture, in one pass, when its first row is asked for. Read only: statements
+ * are made from the capture, in one pass, when SQLite asks for the first row. Read only: statements
  * that would touch files are refused; temporary tables and views are allowed. Not for two threads
  * at once.
  */
@@ -15,7 +15,6 @@
 
 struct reader;
 struct sql;
-struct sqlite3;
 
 struct sql_opts {
 	/* While the capture is read: how far that is, 0 to 1; then once with a negative number. */
@@ -23,7 +22,7 @@ struct sql_opts {
 	void *progress_arg;
 };
 
-/* Takes the reader over, even if it fails. path is only shown. */
+/* Owns the reader from then on, even if it fails. path is only shown. */
 int sql_open(struct reader *r, const char *path, const struct sql_opts *opts, struct sql **ret);
 void sql_close(struct sql *s);
 
@@ -34,7 +33,7 @@ enum sql_form { SQL_TABLE, SQL_CSV, SQL_JSON };
  * a hint at what may have been meant; -ECANCELED if it was interrupted.
  */
 int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out);
-/* Ends the statement that runs. From a signal handler too. */
+/* Ends the statements of the sql_run() that runs, or of the next one. From a signal handler too. */
 void sql_interrupt(struct sql *s);
 /* Does the text end with a whole statement? */
 bool sql_is_whole(const char *text);
@@ -43,12 +42,10 @@ bool sql_is_whole(const char *text);
  */
 int sql_describe(FILE *out, bool columns, const char *table);
 
-/* What was done so far, for tests: passes over the events, rows that SQLite was handed, and
- * statements that were answered from sums. */
+/* Work done so far, for tests: passes over the events, and rows handed to SQLite. */
 struct sql_work {
-	uint64_t passes, lean_passes, rows, from_sums;
+	uint64_t passes, lean_passes, rows;
 };
 struct sql_work sql_work(const struct sql *s);
-struct sqlite3 *sql_handle(struct sql *s);
 
 #endif

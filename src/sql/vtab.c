@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What SQLite asks of virtual tables. A plan is a text that xBestIndex writes and xFilter reads,
- * such as `tid=? start>=? by kind`; EXPLAIN QUERY PLAN shows it. Comparisons are only used to leave
- * rows out that cannot match: SQLite checks every row again.
+ * such as `tid=? start>=? by kind`; EXPLAIN QUERY PLAN shows it. Comparisons only skip rows that
+ * cannot match: SQLite checks every row again.
  */
 #include "sql/private.h"
 
@@ -17,7 +17,7 @@ struct vtab {
 	enum table table;
 };
 
-struct cursor {
+struct vtab_cursor {
 	sqlite3_vtab_cursor base;
 	struct sql *sql;
 	enum table table;
@@ -59,13 +59,16 @@ void result_cell(sqlite3_context *ctx, const struct cell *c)
 		sqlite3_result_null(ctx);
 }
 
-/* What a plan needs: without reasons, intervals come from a shorter pass. */
+/* What a plan needs loaded: intervals without reasons take a shorter pass. */
 static unsigned wants(enum table t, uint64_t used)
 {
 	switch (t) {
 	case TABLE_CAPTURE:
 	case TABLE_THREADS:
-		return WANT_TIMES;
+	case TABLE_INTERVAL_SUMS:
+		return WANT_SUMS; /* any pass has the threads */
+	case TABLE_WAIT_SUMS:
+		return WANT_REASONS;
 	case TABLE_INTERVALS:
 		return used & 1ull << COL(INTERVALS, reason) ? WANT_MODEL : WANT_TIMES;
 	case TABLE_WAITS:
@@ -128,6 +131,9 @@ static double guess_rows(const struct vtab *v)
 		return (double)switches + 50;
 	case TABLE_SAMPLES:
 		return (double)samples + 50;
+	case TABLE_INTERVAL_SUMS:
+	case TABLE_WAIT_SUMS:
+		return 100;
 	case TABLE_FRAMES:
 		return 100000;
 	default:
@@ -150,8 +156,8 @@ static int compare_of(unsigned char op)
 	return -1;
 }
 
-/* How many of so many rows are left, about. */
-static double left(const struct vtab *v, enum narrows how, unsigned column, double rows)
+/* Estimates how many of `rows` are left. */
+static double vtab_left(const struct vtab *v, enum narrows how, unsigned column, double rows)
 {
 	static const double share[] = {[NARROWS_NOTHING] = 1,
 				       [NARROWS_THREAD] = 0.02,
@@ -183,7 +189,7 @@ static double use_terms(const struct vtab *v, sqlite3_index_info *info, struct b
 		info->aConstraintUsage[i].argvIndex = ++n;
 		buf_printf(plan, "%s%s%s?", plan->len ? " " : "",
 			   tables_column(v->table, (unsigned)c->iColumn), compares[op].text);
-		rows = left(v, how, (unsigned)c->iColumn, rows);
+		rows = vtab_left(v, how, (unsigned)c->iColumn, rows);
 	}
 	return rows;
 }
@@ -247,7 +253,7 @@ static int vtab_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 static int vtab_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 {
 	struct vtab *v = (struct vtab *)base;
-	struct cursor *c = mem_zalloc(sizeof(*c));
+	struct vtab_cursor *c = mem_zalloc(sizeof(*c));
 
 	c->sql = v->sql;
 	c->table = v->table;
@@ -258,7 +264,7 @@ static int vtab_open(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 
 static int vtab_close(sqlite3_vtab_cursor *base)
 {
-	struct cursor *c = (struct cursor *)base;
+	struct vtab_cursor *c = (struct vtab_cursor *)base;
 
 	scan_done(&c->scan);
 	frames_done(&c->frames);
@@ -274,7 +280,7 @@ static int find_column(enum table t, const char *name, size_t n)
 	return -1;
 }
 
-/* A number as one that the comparison may be made with in whole numbers, or false. */
+/* Rounds a number so that the comparison works with integers; false: it cannot. */
 static bool whole_value(sqlite3_value *v, enum compare op, int64_t *ret)
 {
 	double d;
@@ -292,8 +298,8 @@ static bool whole_value(sqlite3_value *v, enum compare op, int64_t *ret)
 	return true;
 }
 
-static void take_term(const struct cursor *c, struct filter *f, unsigned column, enum compare op,
-		      sqlite3_value *v)
+static void take_term(const struct vtab_cursor *c, struct row_filter *f, unsigned column,
+		      enum compare op, sqlite3_value *v)
 {
 	struct term t = {.column = (uint8_t)column, .op = (uint8_t)op};
 
@@ -309,12 +315,12 @@ static void take_term(const struct cursor *c, struct filter *f, unsigned column,
 }
 
 /* What vtab_best_index() wrote. */
-static void read_plan(const struct cursor *c, const char *plan, int argc, sqlite3_value **argv,
-		      struct filter *f)
+static void read_plan(const struct vtab_cursor *c, const char *plan, int argc, sqlite3_value **argv,
+		      struct row_filter *f)
 {
 	int arg = 0;
 
-	*f = (struct filter){0};
+	*f = (struct row_filter){0};
 	while (*plan && arg < argc) {
 		size_t n = strcspn(plan, "<=>"), len;
 		int column = find_column(c->table, plan, n);
@@ -343,8 +349,8 @@ static void read_plan(const struct cursor *c, const char *plan, int argc, sqlite
 static int vtab_filter(sqlite3_vtab_cursor *base, int num, const char *plan, int argc,
 		       sqlite3_value **argv)
 {
-	struct cursor *c = (struct cursor *)base;
-	struct filter f;
+	struct vtab_cursor *c = (struct vtab_cursor *)base;
+	struct row_filter f;
 	int rc;
 
 	read_plan(c, plan ? plan : "", argc, argv, &f);
@@ -368,7 +374,7 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int num, const char *plan, int
 
 static int vtab_next(sqlite3_vtab_cursor *base)
 {
-	struct cursor *c = (struct cursor *)base;
+	struct vtab_cursor *c = (struct vtab_cursor *)base;
 
 	if (c->by_scan)
 		scan_next(&c->scan);
@@ -381,7 +387,7 @@ static int vtab_next(sqlite3_vtab_cursor *base)
 
 static int vtab_eof(sqlite3_vtab_cursor *base)
 {
-	const struct cursor *c = (const struct cursor *)base;
+	const struct vtab_cursor *c = (const struct vtab_cursor *)base;
 
 	if (c->none)
 		return true;
@@ -394,13 +400,13 @@ static int vtab_eof(sqlite3_vtab_cursor *base)
 
 static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column)
 {
-	struct cursor *c = (struct cursor *)base;
+	struct vtab_cursor *c = (struct vtab_cursor *)base;
 	struct cell cell;
 
 	if (c->by_scan) {
 		scan_column(&c->scan, ctx, (unsigned)column);
 	} else if (c->table == TABLE_FRAMES) {
-		/* Another cursor may have been at another stack meanwhile. */
+		/* Another cursor may have asked for another stack meanwhile. */
 		tables_frames(&c->sql->tables, c->frames.stacks.v[c->frames.stack]);
 		tables_frame(&c->sql->tables, c->frames.depth, (unsigned)column, &cell);
 		result_cell(ctx, &cell);
@@ -410,10 +416,10 @@ static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int colu
 	return SQLITE_OK;
 }
 
-/* A row's own, whichever scan comes by it: of an OR, SQLite makes two and drops what it had. */
+/* The same in every scan: for an OR, SQLite scans twice and drops ids that it has seen. */
 static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
-	const struct cursor *c = (const struct cursor *)base;
+	const struct vtab_cursor *c = (const struct vtab_cursor *)base;
 	const struct frame_list *f = &c->frames;
 
 	if (c->by_scan)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The chunks that were asked for, in order, and a ring of batches: parts of their events, in the
- * same order. The other thread fills a batch and then hands it over; the reader's gives it back
- * when it asks for the next. All of them together stay in a CPU's cache, and the memory is the same
- * however large a chunk is. The index is the reader's alone: an entry is copied when its chunk is
+ * same order. The other thread fills a batch and hands it over; the reader's thread gives it back
+ * when it asks for the next. All batches together fit a CPU's cache, and take the same memory
+ * however large a chunk is. Only the reader uses the index: an entry is copied when its chunk is
  * asked for.
  *
  * When the ring is full, the thread that fills it sleeps until half of it is free, so that it is
@@ -25,12 +25,12 @@ enum { BATCHES = 16, BATCH_EVENTS = 1024 };
 /* The one whose events are being used, and what comes next. */
 enum { ASKED = 3 };
 
-struct asked {
+struct ahead_asked {
 	size_t at; /* of the index */
 	struct index_entry entry;
 };
 
-struct slot {
+struct ahead_slot {
 	struct batch batch;
 	struct event *events;
 	struct pool strings; /* of these events */
@@ -41,24 +41,24 @@ struct ahead {
 	pthread_mutex_t lock;
 	pthread_cond_t wanted, made;
 	bool stop;
-	bool drop;    /* the reader goes elsewhere: what is asked for is not needed */
+	bool drop;    /* the reader goes elsewhere: drop all that was asked for */
 	bool busy;    /* the thread has a chunk in hand */
 	bool waiting; /* and no room for its events */
-	struct asked asked[ASKED];
+	struct ahead_asked asked[ASKED];
 	unsigned n_asked, n_begun;   /* by the thread: n_begun of n_asked */
 	uint64_t n_made, n_released; /* batches, ever: they lie in slots[n % BATCHES] */
-	struct slot slots[BATCHES];
+	struct ahead_slot slots[BATCHES];
 	/* The reader's own: of the first chunk asked for. */
 	const struct batch *held;
 	uint64_t n_taken; /* batches */
 	/* The thread's own. */
-	struct source source;
+	struct byte_source source;
 	struct decoder decoder;
 	struct buf raw;
 };
 
 /* Strings are the decoder's until its next event. */
-static void keep_strings(struct slot *s, struct event *ev)
+static void keep_strings(struct ahead_slot *s, struct event *ev)
 {
 	for (unsigned i = kinds[ev->kind].first; i < kinds[ev->kind].end; i++) {
 		const char *text;
@@ -72,10 +72,10 @@ static void keep_strings(struct slot *s, struct event *ev)
 	}
 }
 
-/* A slot to fill; NULL: nobody wants it any more. */
-static struct slot *make_room(struct ahead *a)
+/* A slot to fill; NULL: the reader does not want it any more. */
+static struct ahead_slot *make_room(struct ahead *a)
 {
-	struct slot *s = NULL;
+	struct ahead_slot *s = NULL;
 
 	pthread_mutex_lock(&a->lock);
 	a->waiting = a->n_made - a->n_released == BATCHES;
@@ -96,8 +96,8 @@ static void hand_over(struct ahead *a)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Up to the end, or to what is wrong with it. */
-static void fill(struct ahead *a, struct slot *s)
+/* Decodes up to the chunk's end, or to its first error. */
+static void ahead_fill(struct ahead *a, struct ahead_slot *s)
 {
 	size_t n = 0, more;
 	int rc = 1;
@@ -114,10 +114,10 @@ static void fill(struct ahead *a, struct slot *s)
 	s->batch = (struct batch){s->events, n, .end = rc <= 0, .failed = rc < 0};
 }
 
-static void decode(struct ahead *a, const struct index_entry *e)
+static void ahead_decode(struct ahead *a, const struct index_entry *e)
 {
 	int rc = source_load(&a->source, e, &a->raw);
-	struct slot *s;
+	struct ahead_slot *s;
 
 	if (!rc)
 		rc = decoder_start(&a->decoder, a->raw.p, a->raw.len, e->ts_min);
@@ -128,13 +128,13 @@ static void decode(struct ahead *a, const struct index_entry *e)
 		if (rc)
 			s->batch = (struct batch){.end = true, .failed = true};
 		else
-			fill(a, s);
+			ahead_fill(a, s);
 		rc = s->batch.end;
 		hand_over(a);
 	} while (!rc);
 }
 
-static void *work(void *arg)
+static void *ahead_work(void *arg)
 {
 	struct ahead *a = arg;
 
@@ -149,7 +149,7 @@ static void *work(void *arg)
 		entry = a->asked[a->n_begun++].entry;
 		a->busy = true;
 		pthread_mutex_unlock(&a->lock);
-		decode(a, &entry);
+		ahead_decode(a, &entry);
 		pthread_mutex_lock(&a->lock);
 		a->busy = false;
 		pthread_cond_signal(&a->made);
@@ -159,7 +159,7 @@ static void *work(void *arg)
 }
 
 /* Gives back what the reader has used up, and with its last batch the chunk. */
-static void release(struct ahead *a)
+static void ahead_release(struct ahead *a)
 {
 	if (!a->held)
 		return;
@@ -177,8 +177,8 @@ static void release(struct ahead *a)
 	}
 }
 
-/* Not what was asked for: nothing of it is needed. */
-static void forget(struct ahead *a)
+/* The reader wants another chunk: drops all that was asked for. */
+static void ahead_forget(struct ahead *a)
 {
 	a->drop = true;
 	a->n_asked = a->n_begun = 0;
@@ -191,7 +191,7 @@ static void forget(struct ahead *a)
 }
 
 /* Asks for the chunks of events from there on, behind those asked for already. */
-static void ask(struct ahead *a, const struct reader *r, size_t from)
+static void ahead_ask(struct ahead *a, const struct reader *r, size_t from)
 {
 	if (a->n_asked)
 		from = a->asked[a->n_asked - 1].at + 1;
@@ -200,18 +200,19 @@ static void ask(struct ahead *a, const struct reader *r, size_t from)
 
 		if (e->state != INDEX_CHUNK || e->type != CHUNK_EVENTS)
 			continue;
-		a->asked[a->n_asked++] = (struct asked){i, *e};
+		a->asked[a->n_asked++] = (struct ahead_asked){i, *e};
 		pthread_cond_signal(&a->wanted);
 	}
 }
 
-static const struct batch *take(struct ahead *a, const struct reader *r, size_t at, bool first)
+static const struct batch *ahead_take(struct ahead *a, const struct reader *r, size_t at,
+				      bool first)
 {
 	pthread_mutex_lock(&a->lock);
-	release(a);
+	ahead_release(a);
 	if (first && a->n_asked && (a->n_taken || a->asked[0].at != at))
-		forget(a);
-	ask(a, r, at);
+		ahead_forget(a);
+	ahead_ask(a, r, at);
 	while (a->n_made == a->n_released)
 		pthread_cond_wait(&a->made, &a->lock);
 	a->held = &a->slots[a->n_released % BATCHES].batch;
@@ -241,7 +242,7 @@ static void ahead_free(struct ahead *a)
 	free(a);
 }
 
-/* Signals are for the threads of who reads: how they are taken may be decided later than this. */
+/* Blocks signals in the new thread: they are for the caller's threads. */
 static bool start_quietly(struct ahead *a)
 {
 	sigset_t all, before;
@@ -249,20 +250,20 @@ static bool start_quietly(struct ahead *a)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	started = !pthread_create(&a->thread, NULL, work, a);
+	started = !pthread_create(&a->thread, NULL, ahead_work, a);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return started;
 }
 
 void reader_read_ahead(struct reader *r)
 {
-	static const struct ahead_ops ops = {take, ahead_free};
+	static const struct ahead_ops ops = {ahead_take, ahead_free};
 	struct ahead *a;
 
 	if (r->ahead)
 		return;
 	a = mem_zalloc(sizeof(*a));
-	/* The same file, with what is needed to read it a second time at once. */
+	/* The same file, with its own buffers, so that both threads can read. */
 	a->source = r->source;
 	a->source.stored = (struct buf){0};
 	a->source.expander = expander_new();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The next chunks of events, loaded and decoded by a thread of its own while this one makes sense
- * of those before. Where a chunk is not whole, the reader itself goes on with it from there, and
- * says what is wrong.
+ * The next chunks of events, loaded and decoded by another thread while this one uses those before.
+ * Where a chunk is damaged, the reader itself goes on with it, and says what is wrong.
  */
 #ifndef THAW_STORE_AHEAD_H
 #define THAW_STORE_AHEAD_H

@@ -56,7 +56,7 @@ static uint64_t real_ns(void)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-static struct writer_clock now(void)
+static struct writer_clock append_now(void)
 {
 	uint64_t before = clock_mono_ns(), unix_ns = real_ns(), after = clock_mono_ns();
 
@@ -65,7 +65,7 @@ static struct writer_clock now(void)
 
 int append_init(struct append *a, int fd, const struct writer_clock *clock)
 {
-	struct writer_clock at = clock ? *clock : now();
+	struct writer_clock at = clock ? *clock : append_now();
 	struct file_head h = {.start_unix_ns = at.unix_ns, .start_mono_ns = at.mono_ns};
 	int rc;
 
@@ -100,8 +100,8 @@ void append_done(struct append *a)
 }
 
 /*
- * One frame, in which a new block begins at each seam: a block has a Huffman code of its own, and
- * one that has to fit two kinds of bytes fits neither. Returns the size, or 0 if it does not fit.
+ * Makes one frame with a new block at each seam: every block has its own Huffman code, and a code
+ * for two kinds of bytes suits neither. Returns the size, or 0 if it does not fit.
  */
 static size_t compress_parts(struct append *a, const struct chunk *c, uint8_t *to, size_t room)
 {
@@ -121,7 +121,7 @@ static size_t compress_parts(struct append *a, const struct chunk *c, uint8_t *t
 }
 
 /* Header and payload in a->out. */
-static void build(struct append *a, const struct chunk *c, bool compress)
+static void append_build(struct append *a, const struct chunk *c, bool compress)
 {
 	size_t n = c->raw.len, room = ZSTD_compressBound(n), stored = n;
 	struct chunk_head h = {.type = c->type,
@@ -151,14 +151,14 @@ static void build(struct append *a, const struct chunk *c, bool compress)
 	a->out.len = HEAD_BYTES + stored;
 }
 
-static int append(struct append *a, const struct chunk *c, bool compress)
+static int append_append(struct append *a, const struct chunk *c, bool compress)
 {
 	int rc;
 
 	if (c->raw.len > RAW_MAX)
 		return err_set(-EFBIG, "a chunk of %zu bytes is more than a reader takes",
 			       c->raw.len);
-	build(a, c, compress);
+	append_build(a, c, compress);
 	rc = write_at(a->fd, a->out.p, a->out.len, a->offset);
 	if (rc) {
 		/* A torn chunk would cost the reader nothing, but it takes room that END needs. */
@@ -180,7 +180,7 @@ static int append(struct append *a, const struct chunk *c, bool compress)
 
 int append_chunk(struct append *a, const struct chunk *c)
 {
-	int rc = append(a, c, true);
+	int rc = append_append(a, c, true);
 
 	for (unsigned k = 0; k < EV_KINDS && !rc; k++)
 		a->counts[k] += c->counts[k];
@@ -202,7 +202,7 @@ static int append_end(struct append *a, enum end_reason reason, uint64_t index_o
 	trailer.end_bytes = (uint32_t)(HEAD_BYTES + c.raw.len + sizeof(trailer));
 	buf_put(&c.raw, &trailer, sizeof(trailer));
 	/* Not compressed: the trailer must be the last bytes of the file, as they are. */
-	rc = append(a, &c, false);
+	rc = append_append(a, &c, false);
 	buf_done(&c.raw);
 	return rc;
 }
@@ -214,7 +214,7 @@ int append_seal(struct append *a, enum end_reason reason)
 	int rc;
 
 	index_put(&index.raw, &a->index, HEAD_BYTES);
-	rc = append(a, &index, true);
+	rc = append_append(a, &index, true);
 	buf_done(&index.raw);
 	if (!rc)
 		rc = append_end(a, reason, start);

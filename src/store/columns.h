@@ -46,7 +46,7 @@ static inline int codec_has_dict(unsigned codec)
  * were used last. Keys that share a slot spoil each other's guesses and nothing else.
  */
 enum { GUESS_BITS = 12, GUESS_SLOTS = 1 << GUESS_BITS };
-struct guess {
+struct column_guess {
 	uint32_t last, before;
 };
 
@@ -70,9 +70,9 @@ static inline uint64_t guess_key(unsigned codec, const struct field_context *x)
 
 /* The columns by number, and for each kind its first one and the one behind its last. */
 enum column {
-#define EVENT(id, UPPER, lower, text, words)                                                       \
+#define EVENT(id, UPPER, lower, text, words, group)                                                \
 	COL_FIRST_##UPPER, COL_BEFORE_##UPPER = COL_FIRST_##UPPER - 1,
-#define FIELD(UPPER, lower, id, name, ctype, codec) COL_##UPPER##_##name,
+#define FIELD(UPPER, lower, id, name, ctype, codec, role) COL_##UPPER##_##name,
 #define EVENT_END(UPPER, lower) COL_END_##UPPER, COL_LAST_##UPPER = COL_END_##UPPER - 1,
 #include "wire/event.def"
 	COLUMNS,
@@ -83,11 +83,13 @@ struct column_desc {
 	uint8_t field;
 	uint8_t codec;
 	uint8_t size;
+	uint8_t role;	 /* enum event_role */
 	uint16_t offset; /* in struct event */
 };
 
 struct kind_desc {
 	uint8_t first, end; /* of columns[] */
+	uint8_t group;	    /* enum event_group */
 };
 
 extern const struct column_desc columns[COLUMNS];

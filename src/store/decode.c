@@ -39,7 +39,7 @@ static bool read_dict(struct decoder *d, struct decoder_column *c, struct cursor
 {
 	uint64_t n = cur_varint(bytes);
 
-	/* Each takes a byte at least: the bound on what a file can make us allocate. */
+	/* Each takes at least a byte, which bounds what a file can make us allocate. */
 	if (n > cur_left(bytes))
 		return false;
 	if (d->dict_room - d->dict_n < n) {
@@ -87,7 +87,7 @@ static void count_kinds(struct unpack kind, size_t *counts)
 				counts[ahead[i]]++;
 }
 
-static const char *complain(const struct decoder *d, const size_t *counts)
+static const char *decode_complain(const struct decoder *d, const size_t *counts)
 {
 	if (!d->kind.present)
 		return "the kinds of the events are missing";
@@ -129,11 +129,11 @@ static int read_columns(struct decoder *d, struct cursor *c, uint64_t n_columns)
 	}
 	if (!cur_ok(c))
 		return err_set(-EBADMSG, "the list of columns is malformed");
-	words = complain(d, counts);
+	words = decode_complain(d, counts);
 	return words ? err_set(-EBADMSG, "%s", words) : 0;
 }
 
-static void reset(struct decoder_column *c)
+static void decode_reset(struct decoder_column *c)
 {
 	c->present = c->constant = false;
 	c->prev = 0;
@@ -145,15 +145,15 @@ int decoder_start(struct decoder *d, const void *payload, size_t len, uint64_t t
 	uint64_t n_columns;
 	int rc;
 
-	reset(&d->kind);
-	reset(&d->cpu);
+	decode_reset(&d->kind);
+	decode_reset(&d->cpu);
 	d->common = (struct decoder_lane){0};
 	memset(d->lanes, 0, sizeof(d->lanes));
 	for (unsigned i = 0; i < DECODER_KINDS; i++)
 		if (d->steps[i])
-			reset(d->steps[i]);
+			decode_reset(d->steps[i]);
 	for (unsigned i = 0; i < COLUMNS; i++)
-		reset(&d->cols[i]);
+		decode_reset(&d->cols[i]);
 	d->dict_n = 0;
 	buf_clear(&d->text);
 	if (d->n_running)
@@ -204,7 +204,7 @@ static const char *take_text(struct decoder *d, struct decoder_column *c)
 	return out;
 }
 
-/* Up to the first one that is not in the list: those before it are good, and none behind it. */
+/* Looks up values to the first that is not in the dictionary: only those before it are good. */
 static size_t look_up(const struct decoder *d, struct decoder_column *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -218,8 +218,8 @@ static size_t look_up(const struct decoder *d, struct decoder_column *c, size_t 
 }
 
 /*
- * What does not depend on other columns is done here; a column that is not there holds zeros. How
- * many there are: 0 if it should hold more than it does.
+ * Decodes what does not depend on other columns; a missing column holds zeros. Returns how many
+ * values there are; 0: the column is too short.
  */
 static unsigned read_ahead(const struct decoder *d, struct decoder_column *c, unsigned codec)
 {
@@ -276,7 +276,7 @@ static bool read_kind(struct decoder *d, uint64_t kind)
 static inline uint64_t take_again(struct decoder *d, struct decoder_column *c, uint64_t code,
 				  uint64_t key)
 {
-	struct guess *g = &c->guesses[guess_slot(key)];
+	struct column_guess *g = &c->guesses[guess_slot(key)];
 	uint64_t i = code > 1 ? code - 2 : code ? g->before : g->last;
 
 	if (i >= c->dict_n) {
@@ -284,7 +284,7 @@ static inline uint64_t take_again(struct decoder *d, struct decoder_column *c, u
 		return 0;
 	}
 	if (i != g->last)
-		*g = (struct guess){.last = (uint32_t)i, .before = g->last};
+		*g = (struct column_guess){.last = (uint32_t)i, .before = g->last};
 	return d->dict[c->dict_first + i];
 }
 
@@ -346,8 +346,8 @@ static inline __attribute__((always_inline)) bool take_event(struct decoder *d, 
 	ev->kind = (uint16_t)kind;
 	ev->cpu = (uint16_t)cpu;
 	switch (kind) {
-#define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
-#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+#define EVENT(id, UPPER, lower, text, words, group) case EV_##UPPER:
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)                                          \
 	take_field(d, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name, place,  \
 		   (uint16_t)cpu, &x, COL_FIRST_##UPPER);
 #define EVENT_END(UPPER, lower) return true;

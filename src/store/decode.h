@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The payload of an EVENTS chunk to events: encode.h backwards, for bytes that nobody vouches for.
- * A column that is not known is skipped, one that is absent reads as zeros or "", an event of a
- * kind that is not known is passed over.
+ * The payload of an EVENTS chunk to events: encode.h backwards, for bytes that may be hostile. A
+ * column that is not known is skipped, one that is absent reads as zeros or "", an event of a kind
+ * that is not known is passed over.
  */
 #ifndef THAW_STORE_DECODE_H
 #define THAW_STORE_DECODE_H
@@ -14,7 +14,7 @@
 
 /* So many values of each column are decoded at once; those in use fit the fastest cache. */
 enum { DECODER_AHEAD = 64 };
-/* Also of an unknown kind the times must be known, as those that follow begin there. */
+/* Unknown kinds included: their times are needed, because later times count from them. */
 enum { DECODER_KINDS = 256 };
 
 struct decoder_column {
@@ -26,7 +26,7 @@ struct decoder_column {
 	struct cursor text;
 	size_t dict_first; /* of decoder.dict */
 	size_t dict_n;
-	struct guess *guesses;
+	struct column_guess *guesses;
 };
 
 /*

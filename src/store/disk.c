@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The disk thread, and beside it one that syncs: see disk.h. A sync of a busy disk takes seconds,
- * and what has not been written when a SIGKILL comes is lost, so writing does not wait for it.
+ * The disk thread, and beside it one that syncs: see disk.h. Syncing a busy disk takes seconds, and
+ * a SIGKILL loses what has not been written, so writing does not wait for a sync.
  *
  * Everything that several threads touch is under the lock, but for three atomics: the error and the
  * bytes written so far make the caller's questions cheap, `dirty` is between writing and syncing.
@@ -28,7 +28,7 @@ struct disk {
 	pthread_mutex_t lock;
 	pthread_cond_t work;  /* for the thread: there is something in the queue, or `closing` */
 	pthread_cond_t space; /* for the caller: the queue got shorter, or empty and `idle` */
-	pthread_cond_t stop;  /* for the one who syncs: `stopping` */
+	pthread_cond_t stop;  /* for the syncing thread: `stopping` */
 	struct chunk *head, **tail;
 	size_t queued; /* bytes */
 	bool idle;     /* nothing is being written */
@@ -84,7 +84,7 @@ static void *run_sync(void *arg)
 	return NULL;
 }
 
-static struct chunk *take(struct disk *d)
+static struct chunk *disk_take(struct disk *d)
 {
 	struct chunk *c;
 
@@ -127,7 +127,7 @@ static bool out_of_space(int rc)
 	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
 }
 
-static void seal(struct disk *d)
+static void disk_seal(struct disk *d)
 {
 	int error = atomic_load(&d->error), rc;
 
@@ -142,13 +142,13 @@ static void seal(struct disk *d)
 	atomic_store(&d->bytes, d->append.offset);
 }
 
-static void *run(void *arg)
+static void *disk_run(void *arg)
 {
 	struct disk *d = arg;
 	bool closing;
 
 	do {
-		struct chunk *c = take(d);
+		struct chunk *c = disk_take(d);
 
 		if (c)
 			write_chunk(d, c);
@@ -156,7 +156,7 @@ static void *run(void *arg)
 		closing = d->closing && !d->head;
 		pthread_mutex_unlock(&d->lock);
 	} while (!closing);
-	seal(d);
+	disk_seal(d);
 	return NULL;
 }
 
@@ -170,8 +170,8 @@ static void free_all(struct disk *d)
 	free(d);
 }
 
-/* Both in the end: the one who syncs last, so that the end mark is synced too. */
-static void join(struct disk *d)
+/* Joins both threads, the syncing one last, so that the end mark is synced too. */
+static void disk_join(struct disk *d)
 {
 	pthread_join(d->thread, NULL);
 	if (d->no_sync)
@@ -200,7 +200,7 @@ static int start_threads(struct disk *d)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&d->thread, NULL, run, d);
+	rc = pthread_create(&d->thread, NULL, disk_run, d);
 	if (!rc && !d->no_sync) {
 		rc = pthread_create(&d->sync_thread, NULL, run_sync, d);
 		if (rc) {
@@ -286,7 +286,7 @@ int disk_close(struct disk *d, enum end_reason reason)
 	int rc;
 
 	close_queue(d, reason);
-	join(d);
+	disk_join(d);
 	rc = disk_status(d);
 	free_all(d);
 	return rc;

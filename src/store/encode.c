@@ -66,16 +66,16 @@ static void dict_clear(struct dict *d)
 	d->n = 0;
 }
 
-static void grow(struct encoder_column *c)
+static void encode_grow(struct encoder_column *c)
 {
 	c->room = c->room ? 2 * c->room : 256;
 	c->v = mem_grow(c->v, c->room, sizeof(*c->v));
 }
 
-static inline void push(struct encoder_column *c, uint64_t v)
+static inline void encode_push(struct encoder_column *c, uint64_t v)
 {
 	if (c->n == c->room)
-		grow(c);
+		encode_grow(c);
 	c->v[c->n++] = v;
 }
 
@@ -106,7 +106,7 @@ static void push_text(struct encoder *e, struct encoder_column *c, const char *s
 /* Mostly it is one of the two guesses, and then the dictionary need not be searched. */
 static inline uint64_t guess(struct encoder_column *c, uint64_t key, uint64_t v)
 {
-	struct guess *g;
+	struct column_guess *g;
 	uint32_t i;
 
 	if (!c->guesses)
@@ -118,7 +118,7 @@ static inline uint64_t guess(struct encoder_column *c, uint64_t key, uint64_t v)
 	if (i == g->last) /* the first value of all */
 		return 0;
 	v = i == g->before ? 1 : 2 + (uint64_t)i;
-	*g = (struct guess){.last = i, .before = g->last};
+	*g = (struct column_guess){.last = i, .before = g->last};
 	return v;
 }
 
@@ -147,17 +147,17 @@ static inline __attribute__((always_inline)) void put_field(struct encoder *e, u
 		uint64_t step = v - c->prev;
 
 		c->prev = v;
-		push(c, zigzag((int64_t)step));
+		encode_push(c, zigzag((int64_t)step));
 		break;
 	}
 	case CODEC_DICT:
-		push(c, dict_index(&c->dict, v));
+		encode_push(c, dict_index(&c->dict, v));
 		break;
 	case CODEC_RUNNING:
-		push(c, zigzag((int64_t)(v - *running_on(e, cpu))));
+		encode_push(c, zigzag((int64_t)(v - *running_on(e, cpu))));
 		break;
 	case CODEC_NEXT:
-		push(c, dict_index(&c->dict, v));
+		encode_push(c, dict_index(&c->dict, v));
 		*running_on(e, cpu) = (uint32_t)v;
 		break;
 	case CODEC_AGAIN_HERE:
@@ -165,13 +165,13 @@ static inline __attribute__((always_inline)) void put_field(struct encoder *e, u
 		/* fall through */
 	case CODEC_AGAIN:
 	case CODEC_AGAIN_BOTH:
-		push(c, guess(c, guess_key(codec, x), v));
+		encode_push(c, guess(c, guess_key(codec, x), v));
 		break;
 	case CODEC_NEAR:
-		push(c, zigzag((int64_t)(v - x->before)));
+		encode_push(c, zigzag((int64_t)(v - x->before)));
 		break;
 	default:
-		push(c, v);
+		encode_push(c, v);
 	}
 	x->before = v;
 	if (column == first)
@@ -188,16 +188,16 @@ void encoder_add(struct encoder *e, const struct event *ev)
 	}
 	e->ts_min = ev->ts < e->ts_min ? ev->ts : e->ts_min;
 	e->ts_max = ev->ts > e->ts_max ? ev->ts : e->ts_max;
-	push(&e->steps[ev->kind], ev->ts - e->ts_last);
+	encode_push(&e->steps[ev->kind], ev->ts - e->ts_last);
 	e->ts_last = ev->ts;
-	push(&e->kind, ev->kind);
-	push(&e->cpu, ev->cpu);
+	encode_push(&e->kind, ev->kind);
+	encode_push(&e->cpu, ev->cpu);
 	e->n_events++;
 	e->counts[ev->kind]++;
 	e->raw_bytes += 4u + kinds[ev->kind].end - kinds[ev->kind].first;
 	switch (ev->kind) {
-#define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
-#define FIELD(UPPER, lower, id, name, ctype, codec)                                                \
+#define EVENT(id, UPPER, lower, text, words, group) case EV_##UPPER:
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)                                          \
 	put_field(e, COL_##UPPER##_##name, CODEC_##codec, sizeof(ctype), &ev->lower.name, ev->cpu, \
 		  &x, COL_FIRST_##UPPER);
 #define EVENT_END(UPPER, lower) break;

@@ -26,7 +26,7 @@ struct encoder_column {
 	size_t n, room;
 	uint64_t prev;
 	struct dict dict;
-	struct guess *guesses;
+	struct column_guess *guesses;
 	struct buf text;
 };
 

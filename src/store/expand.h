@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What reading a capture needs of other libraries: zstd, and zlib's checksum (format_crc()). Apart
- * from the rest, because the engine inside of a page does without both: viewer/host has its own.
+ * What reading a capture needs of other libraries: zstd, and zlib's checksum (format_crc()).
+ * Separate, because the query engine in a page has neither: viewer/host has its own.
  */
 #ifndef THAW_STORE_EXPAND_H
 #define THAW_STORE_EXPAND_H

@@ -10,7 +10,7 @@ void facts_put(struct buf *out, const char *key, const char *value)
 	buf_put_str(out, value);
 }
 
-int facts_read(struct facts *f, struct cursor c)
+int facts_read(struct capture_facts *f, struct cursor c)
 {
 	while (!cur_end(&c)) {
 		size_t nk, nv;
@@ -24,7 +24,7 @@ int facts_read(struct facts *f, struct cursor c)
 	return 0;
 }
 
-void facts_done(struct facts *f)
+void facts_done(struct capture_facts *f)
 {
 	vec_done(&f->list);
 	pool_done(&f->pool);

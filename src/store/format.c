@@ -58,7 +58,7 @@ bool chunk_sizes_ok(uint32_t flags, uint64_t stored, uint64_t raw)
 	if (stored > STORED_MAX || raw > RAW_MAX)
 		return false;
 	if (flags & ~(uint32_t)CHUNK_FLAGS_KNOWN)
-		return true; /* not ours to judge; it will be skipped */
+		return true; /* of an unknown type: the reader skips it */
 	return flags & CHUNK_ZSTD ? raw <= stored * RAW_PER_STORED + RAW_ALWAYS : raw == stored;
 }
 
@@ -80,15 +80,4 @@ const char *chunk_name(uint16_t type)
 #include "store/chunk.def"
 	}
 	return "unknown";
-}
-
-const char *chunk_words(uint16_t type)
-{
-	switch (type) {
-#define CHUNK(id, UPPER, name, words)                                                              \
-	case id:                                                                                   \
-		return words;
-#include "store/chunk.def"
-	}
-	return "something unknown";
 }

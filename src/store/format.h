@@ -111,6 +111,5 @@ bool chunk_sizes_ok(uint32_t flags, uint64_t stored, uint64_t raw);
 
 /* "events"; "unknown" for a type from the future. */
 const char *chunk_name(uint16_t type);
-const char *chunk_words(uint16_t type);
 
 #endif

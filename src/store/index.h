@@ -15,7 +15,7 @@
 enum index_state {
 	INDEX_CHUNK, /* as far as is known, whole */
 	INDEX_BAD,   /* a chunk whose header can be read, but not its payload */
-	INDEX_GAP,   /* bytes, perhaps none, in which a chunk was that is no longer there */
+	INDEX_GAP,   /* a chunk is missing here; its bytes, perhaps none */
 };
 
 struct index_entry {

@@ -28,6 +28,10 @@ void modules_put(struct buf *out, const struct module *m)
 	buf_put_str(&rec, m->path ? m->path : "");
 	buf_put_u8(&rec, len);
 	buf_put(&rec, m->build_id, len);
+	if (m->inode) {
+		buf_put_varint(&rec, m->dev);
+		buf_put_varint(&rec, m->inode);
+	}
 	buf_put_varint(out, rec.len);
 	buf_put(out, rec.p, rec.len);
 	buf_done(&rec);
@@ -41,7 +45,8 @@ static bool read_one(struct modules *m, struct cursor c)
 	const void *id;
 	size_t n;
 
-	mod->kind = kind <= MODULE_ANON ? (enum module_kind)kind : MODULE_UNKNOWN;
+	mod->kind = kind <= MODULE_GUESS ? (enum module_kind)kind : MODULE_UNKNOWN;
+	m->guesses += mod->kind == MODULE_GUESS;
 	mod->pid = (uint32_t)cur_varint(&c);
 	path = cur_str_ref(&c, &n);
 	mod->path = path ? pool_str(&m->pool, path, n) : "";
@@ -51,7 +56,11 @@ static bool read_one(struct modules *m, struct cursor c)
 		return false;
 	mod->build_id_len = (uint8_t)n;
 	memcpy(mod->build_id, id, n);
-	return true;
+	if (cur_end(&c))
+		return true;
+	mod->dev = cur_varint(&c);
+	mod->inode = cur_varint(&c);
+	return cur_ok(&c);
 }
 
 int modules_read(struct modules *m, struct cursor c, uint64_t max)
@@ -64,8 +73,7 @@ int modules_read(struct modules *m, struct cursor c, uint64_t max)
 		struct cursor rec = cur_take(&c, (size_t)cur_varint(&c));
 
 		if (!read_one(m, rec)) {
-			/* The numbers are taken: the rest of them are modules of which nothing is
-			 * known. */
+			/* The numbers are used up: the remaining modules are unknown. */
 			m->list.v[m->list.n - 1] = (struct module){.path = ""};
 			while (++i < n)
 				vec_push(&m->list, (struct module){.path = ""});

@@ -63,8 +63,8 @@ static bool wide_enough(const uint64_t *v, size_t n, uint64_t base, unsigned bit
 	return wider * EXCEPTION_RARITY <= n;
 }
 
-static struct shape choose(const uint64_t *v, size_t n, uint64_t base, uint64_t span,
-			   size_t *ret_n_exc)
+static struct shape pack_choose(const uint64_t *v, size_t n, uint64_t base, uint64_t span,
+				size_t *ret_n_exc)
 {
 	unsigned all = bits_of(span);
 	const struct shape *s = shapes;
@@ -170,7 +170,7 @@ static void put_times(struct buf *out, const uint64_t *v, size_t n, uint64_t bas
 	for (size_t i = 0; i < n; i++) {
 		unsigned bits, class = class_of(v[i] - base, &bits);
 
-		/* An exception: its class is of no account. */
+		/* An exception: its class does not matter. */
 		if (class > PACK_CLASS_MAX)
 			class = bits = 0;
 		classes[i] = (uint8_t) class;
@@ -210,7 +210,7 @@ void pack_put(struct buf *out, const uint64_t *v, size_t n, bool times, struct s
 	size_t n_exc;
 
 	if (!times || !fit_times(v, n, &base, span, &n_exc))
-		shape = choose(v, n, base, span, &n_exc);
+		shape = pack_choose(v, n, base, span, &n_exc);
 	buf_put_varint(out, zigzag((int64_t)base));
 	buf_put_u8(out, shape.number);
 	buf_put_varint(out, n_exc);

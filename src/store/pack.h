@@ -43,15 +43,15 @@ static inline unsigned pack_class_bits(unsigned class)
 }
 
 /*
- * Where in a payload bytes of one nature end and those of another begin: a compressor that knows
- * uses a code for each. Small ones are left in their surroundings.
+ * Where in a payload bytes of one nature end and those of another begin, so that the compressor can
+ * use a code for each. Small parts are left in their surroundings.
  */
 struct seams {
 	VEC(size_t) at; /* ascending */
 };
 void seams_add(struct seams *s, size_t from, size_t to);
 
-/* `times`: what is in it is large and little of it repeats itself. `seams` may be NULL. */
+/* `times`: the values are large and seldom repeat. `seams` may be NULL. */
 void pack_put(struct buf *out, const uint64_t *v, size_t n, bool times, struct seams *seams);
 
 struct unpack {
@@ -68,8 +68,8 @@ struct unpack {
 };
 
 /*
- * Checks everything that there is to check: unpack_block() cannot fail. False: malformed. n is
- * bounded by the caller: a few bytes can stand for any number of equal values.
+ * Checks everything, so that unpack_block() cannot fail. False: malformed. n is bounded by the
+ * caller: a few bytes can stand for any number of equal values.
  */
 bool unpack_init(struct unpack *u, struct cursor bytes, size_t n);
 

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "store/reader_private.h"
+#include "wire/meta.h"
 
 struct plain {
 	struct reader *r;
@@ -16,7 +17,7 @@ struct plain {
 	bool named; /* the capture has names of its own */
 };
 
-/* `crc` is that of the payload, or not, if the chunk is to be taken for damaged. */
+/* `crc` is that of the payload, or a wrong one to mark the chunk as damaged. */
 static int put_chunk(struct plain *p, struct chunk_head h, const struct buf *raw, uint32_t crc)
 {
 	int rc;
@@ -41,7 +42,7 @@ static struct chunk_head head_of(const struct index_entry *e)
 		.type = e->type, .ts_min = e->ts_min, .ts_max = e->ts_max, .items = e->items};
 }
 
-/* A number without an end: no kind of chunk begins so, for those who do not look at checksums. */
+/* Writes a varint without an end, so that readers that ignore checksums reject the chunk too. */
 static int put_bad(struct plain *p, const struct index_entry *e)
 {
 	uint8_t byte = 0x80;
@@ -88,14 +89,14 @@ static int put_symbols(struct plain *p)
 	return rc;
 }
 
-/* What only now is known of the capture, before its end. */
+/* Writes what is known of the capture only now, before its end. */
 static int put_last(struct plain *p)
 {
 	struct buf raw = {0};
 	int rc = 0;
 
 	if (p->r->info.damage[0]) {
-		facts_put(&raw, PLAIN_DAMAGE, p->r->info.damage);
+		facts_put(&raw, META_COPY_DAMAGE, p->r->info.damage);
 		rc = put_whole(p, (struct chunk_head){.type = CHUNK_META, .items = 1}, &raw);
 	}
 	buf_done(&raw);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A capture once more, with every chunk stored as it is, for a reader that has no decompressor: the
- * engine inside of the page. What the reader finds in the copy is what it finds in the capture,
- * damage included: a chunk that is missing is missing there too, and one that cannot be read is a
- * header with the times that it covered. The copy has no index, which is not needed in memory.
+ * A copy of a capture without compression, for a reader that has no decompressor: the query engine
+ * in a page. The reader finds in the copy what it finds in the capture, damage included: a missing
+ * chunk is missing there too, and an unreadable one is a header with the times that it covered. The
+ * copy has no index, because memory needs none.
  */
 #ifndef THAW_STORE_PLAIN_H
 #define THAW_STORE_PLAIN_H
@@ -11,9 +11,6 @@
 #include <stddef.h>
 
 #include "store/reader.h"
-
-/* The fact in which a copy keeps what was wrong with the capture, in words. */
-#define PLAIN_DAMAGE "copy_damage"
 
 /* Takes the next bytes of the copy; 0, or an error with the message set, which ends the copying. */
 typedef int plain_put(void *arg, const void *p, size_t n);

@@ -34,7 +34,7 @@ void *pool_alloc(struct pool *p, size_t n)
 	return at;
 }
 
-static size_t find(const struct pool *p, const char *s, size_t n)
+static size_t pool_find(const struct pool *p, const char *s, size_t n)
 {
 	size_t i = (size_t)map_hash_bytes(s, n) & p->mask;
 
@@ -47,7 +47,7 @@ static size_t find(const struct pool *p, const char *s, size_t n)
 	return i;
 }
 
-static void grow(struct pool *p)
+static void pool_grow(struct pool *p)
 {
 	size_t room = p->slots ? 2 * (p->mask + 1) : 256;
 
@@ -57,7 +57,7 @@ static void grow(struct pool *p)
 	p->strings = mem_grow(p->strings, room, sizeof(*p->strings));
 	p->lens = mem_grow(p->lens, room, sizeof(*p->lens));
 	for (size_t k = 0; k < p->n_strings; k++)
-		p->slots[find(p, p->strings[k], p->lens[k])] = (uint32_t)k + 1;
+		p->slots[pool_find(p, p->strings[k], p->lens[k])] = (uint32_t)k + 1;
 }
 
 uint32_t pool_intern(struct pool *p, const char *s, size_t n)
@@ -66,8 +66,8 @@ uint32_t pool_intern(struct pool *p, const char *s, size_t n)
 	char *copy;
 
 	if (!p->slots || 2 * p->n_strings > p->mask)
-		grow(p);
-	i = find(p, s, n);
+		pool_grow(p);
+	i = pool_find(p, s, n);
 	if (p->slots[i])
 		return p->slots[i] - 1;
 	copy = pool_alloc(p, n + 1);

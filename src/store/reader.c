@@ -14,6 +14,7 @@
 #include "store/plain.h"
 #include "store/reader_private.h"
 #include "store/scan.h"
+#include "wire/meta.h"
 
 static __attribute__((format(printf, 2, 3))) void say(struct reader *r, const char *fmt, ...)
 {
@@ -50,7 +51,7 @@ void reader_note_malformed(struct reader *r, struct index_entry *e)
 	    chunk_name(e->type), err_msg());
 }
 
-static int parse(struct reader *r, const struct index_entry *e, struct cursor c)
+static int reader_parse(struct reader *r, const struct index_entry *e, struct cursor c)
 {
 	switch (e->type) {
 	case CHUNK_META:
@@ -77,7 +78,7 @@ static int load_table(struct reader *r, struct index_entry *e)
 		reader_note_bad(r, e);
 		return 0;
 	}
-	if (!rc && parse(r, e, cur_init(r->raw.p, r->raw.len)))
+	if (!rc && reader_parse(r, e, cur_init(r->raw.p, r->raw.len)))
 		reader_note_malformed(r, e);
 	return rc;
 }
@@ -118,7 +119,7 @@ static void count_chunk(struct reader_info *info, const struct index_entry *e)
 		info->last_ts = e->ts_max;
 }
 
-/* Whether there is an end must be known before the words for what is behind the last chunk. */
+/* Looks for the end first: it decides how damage behind the last chunk is described. */
 static void take_stock(struct reader *r)
 {
 	struct reader_info *info = &r->info;
@@ -163,10 +164,10 @@ static void take_reason(struct reader *r, enum end_reason reason)
 						 : "writing failed");
 }
 
-/* What was wrong with the capture that this is a copy of. */
+/* Takes over the damage of the capture that this is a copy of. */
 static void take_copied(struct reader *r)
 {
-	const char *damage = reader_meta(r, PLAIN_DAMAGE, 0);
+	const char *damage = reader_meta(r, META_COPY_DAMAGE, 0);
 
 	if (!damage)
 		return;
@@ -198,7 +199,7 @@ static int load_tables(struct reader *r)
 }
 
 /* The source is open. */
-static int load(struct reader *r, unsigned flags)
+static int reader_load(struct reader *r, unsigned flags)
 {
 	int rc;
 
@@ -233,7 +234,7 @@ int reader_open_flags(const char *path, unsigned flags, struct reader **ret)
 	struct reader *r = reader_new();
 	int rc = source_open(&r->source, path, flags & READER_NO_CHECKSUMS);
 
-	rc = rc ? rc : load(r, flags);
+	rc = rc ? rc : reader_load(r, flags);
 	if (rc) {
 		reader_close(r);
 		return err_add(rc, "%s", path);
@@ -248,7 +249,7 @@ int reader_open_memory(const void *p, size_t n, unsigned flags, struct reader **
 	struct reader *r = reader_new();
 	int rc = source_open_memory(&r->source, p, n, flags & READER_NO_CHECKSUMS);
 
-	rc = rc ? rc : load(r, flags);
+	rc = rc ? rc : reader_load(r, flags);
 	if (rc) {
 		reader_close(r);
 		return rc;
@@ -337,6 +338,14 @@ const struct module *reader_module(const struct reader *r, uint32_t index)
 	return ranges_find(&r->modules.ranges, index, &place) ? &r->modules.list.v[place] : NULL;
 }
 
+uint32_t reader_kernel_module(const struct reader *r)
+{
+	for (uint32_t m = 1; m <= reader_modules(r); m++)
+		if (reader_module(r, m) && reader_module(r, m)->kind == MODULE_KERNEL)
+			return m;
+	return 0;
+}
+
 uint32_t reader_stacks(const struct reader *r)
 {
 	return r->stacks.ranges.last;
@@ -397,4 +406,19 @@ bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n)
 uint32_t reader_stack_stop(const struct reader *r, uint32_t index)
 {
 	return stacks_stop(&r->stacks, index);
+}
+
+/* Most captures have no MODULE_GUESS, and need no search. */
+bool reader_stack_guessed(const struct reader *r, uint32_t index)
+{
+	const struct frame *f;
+	size_t n = r->modules.guesses ? stacks_get(&r->stacks, index, &f) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct module *m = reader_module(r, f[i].module);
+
+		if (m && m->kind == MODULE_GUESS)
+			return true;
+	}
+	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a capture that may be torn, damaged or hostile. Opening succeeds as soon as the file header
- * is whole; every valid chunk is served, and what is missing is said: in reader_info, and in the
- * stream as LOST events of cause DAMAGED that span the missing time.
+ * is whole. Every valid chunk is served, and what is missing is reported: in reader_info, and in
+ * the stream as LOST events of cause DAMAGED that span the missing time.
  */
 #ifndef THAW_STORE_READER_H
 #define THAW_STORE_READER_H
@@ -46,8 +46,7 @@ bool reader_meta_at(const struct reader *r, size_t i, const char **ret_key, cons
  */
 bool reader_total(const struct reader *r, unsigned kind, uint64_t *ret_n);
 
-/* 1 and an event (its strings are valid until the next call), 0 at the end, negative on I/O errors.
- */
+/* 1 and an event (with strings valid until the next call), 0 at the end, negative on I/O errors. */
 int reader_next(struct reader *r, struct event *ret_ev);
 /* The same without a copy: it is valid until the next call. */
 int reader_next_ref(struct reader *r, const struct event **ret_ev);
@@ -63,19 +62,22 @@ void reader_rewind(struct reader *r);
 void reader_seek(struct reader *r, uint64_t ts);
 
 /*
- * Takes up what has been written since, of a capture that still grows: reader_next() goes on with
- * it, and the tables have grown. Pointers into them are not valid any more.
+ * Takes up what has been written since to a capture that still grows: reader_next() goes on with
+ * it. The tables grow, and pointers into them become invalid.
  */
 int reader_follow(struct reader *r);
 
 uint32_t reader_modules(const struct reader *r);			    /* indices are 1..n */
 const struct module *reader_module(const struct reader *r, uint32_t index); /* NULL: unknown */
+uint32_t reader_kernel_module(const struct reader *r); /* 0: the capture has none */
 uint32_t reader_stacks(const struct reader *r);
 /* The number of frames, 0 for index 0 and for a stack that is missing. */
 size_t reader_stack(const struct reader *r, uint32_t index, const struct frame **ret_frames);
 
 /* enum unwind_stop; 0 where it is not known. */
 uint32_t reader_stack_stop(const struct reader *r, uint32_t index);
+/* Was a caller in it guessed? */
+bool reader_stack_guessed(const struct reader *r, uint32_t index);
 
 size_t reader_symbol(const struct reader *r, uint32_t module, uint64_t offset,
 		     const struct symbol **ret_syms);

@@ -12,16 +12,16 @@
 #include "store/tables.h"
 
 struct reader {
-	struct source source;
+	struct byte_source source;
 	struct index index;
 	struct reader_info info;
 	struct totals totals;
 	uint64_t max_index;
 	bool intact; /* nothing in the file is damaged or missing, as far as is known */
 
-	struct facts facts;
+	struct capture_facts facts;
 	struct modules modules;
-	struct stacks stacks;
+	struct stored_stacks stacks;
 	struct symtab *symtab;
 
 	/* The stream: the chunk to take next, and the one that is being decoded. */
@@ -39,7 +39,7 @@ struct reader {
 	size_t at_batch;
 };
 
-/* The chunk's payload cannot be read: it is counted and said, once. Uses the message set. */
+/* Counts a chunk whose payload cannot be read, and reports it once, with the message set. */
 void reader_note_bad(struct reader *r, struct index_entry *e);
 /* The same for a chunk that is whole, but whose contents make no sense from some point on. */
 void reader_note_malformed(struct reader *r, struct index_entry *e);

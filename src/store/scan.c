@@ -21,7 +21,7 @@ static struct index_entry entry_of(const struct chunk_head *h, uint64_t offset)
 				    .type = h->type};
 }
 
-static int load_index(struct source *s, struct index *x, uint64_t end_at,
+static int load_index(struct byte_source *s, struct index *x, uint64_t end_at,
 		      const struct end_trailer *t)
 {
 	struct chunk_head head, end;
@@ -47,7 +47,7 @@ static int load_index(struct source *s, struct index *x, uint64_t end_at,
 	return 0;
 }
 
-int scan_end(struct source *s, struct index *x)
+int scan_end(struct byte_source *s, struct index *x)
 {
 	struct end_trailer t;
 	int rc;
@@ -64,7 +64,7 @@ int scan_end(struct source *s, struct index *x)
 }
 
 /* The first offset at or after `from` with a valid header, or the size of the file. */
-static int search(struct source *s, uint64_t from, uint64_t *ret_at)
+static int scan_search(struct byte_source *s, uint64_t from, uint64_t *ret_at)
 {
 	enum { WINDOW = 64 << 10 };
 	const uint32_t magic = CHUNK_MAGIC;
@@ -95,21 +95,21 @@ static int search(struct source *s, uint64_t from, uint64_t *ret_at)
 }
 
 /* A chunk with a valid header at `pos`; *ret_pos is where the next one should be. */
-static int take_chunk(struct source *s, struct index *x, const struct chunk_head *h, uint64_t pos,
-		      uint32_t *seq, uint64_t *ret_pos)
+static int take_chunk(struct byte_source *s, struct index *x, const struct chunk_head *h,
+		      uint64_t pos, uint32_t *seq, uint64_t *ret_pos)
 {
 	struct index_entry e = entry_of(h, pos);
 	int rc = 0;
 
 	*ret_pos = pos + e.bytes;
 	if (h->seq < *seq)
-		/* A piece that is there twice. What comes in order is taken, nothing else. */
+		/* A repeated piece. Only chunks in order are taken. */
 		e = (struct index_entry){.offset = pos, .bytes = e.bytes, .state = INDEX_GAP};
 	else if (h->seq > *seq)
 		vec_push(&x->list, (struct index_entry){.offset = pos, .state = INDEX_GAP});
 	if (e.bytes > s->size - pos) {
 		e.state = e.state == INDEX_GAP ? INDEX_GAP : INDEX_BAD;
-		rc = search(s, pos + HEAD_BYTES, ret_pos);
+		rc = scan_search(s, pos + HEAD_BYTES, ret_pos);
 		e.bytes = *ret_pos - pos;
 	}
 	if (h->seq >= *seq)
@@ -118,7 +118,7 @@ static int take_chunk(struct source *s, struct index *x, const struct chunk_head
 	return rc;
 }
 
-int scan_all(struct source *s, struct index *x)
+int scan_all(struct byte_source *s, struct index *x)
 {
 	uint64_t pos = s->head.head_bytes;
 	uint32_t seq = 0;
@@ -131,11 +131,11 @@ int scan_all(struct source *s, struct index *x)
 		if (source_head(s, pos, &h)) {
 			rc = take_chunk(s, x, &h, pos, &seq, &next);
 		} else {
-			rc = search(s, pos + 1, &next);
+			rc = scan_search(s, pos + 1, &next);
 			vec_push(&x->list, (struct index_entry){.offset = pos,
 								.bytes = next - pos,
 								.state = INDEX_GAP});
-			/* What was there had a number; the next one need not be missed again. */
+			/* The gap stands for the missing chunk: do not add another. */
 			if (!rc && next < s->size && source_head(s, next, &h) && h.seq > seq)
 				seq = h.seq;
 		}
@@ -144,7 +144,7 @@ int scan_all(struct source *s, struct index *x)
 	return rc;
 }
 
-void scan_more(struct source *s, struct index *x)
+void scan_more(struct byte_source *s, struct index *x)
 {
 	const struct index_entry *last;
 	struct chunk_head h;

@@ -7,18 +7,18 @@
 #include "store/source.h"
 
 /* Takes the index at the end; -ENOENT if there is none that can be trusted. */
-int scan_end(struct source *s, struct index *x);
+int scan_end(struct byte_source *s, struct index *x);
 
 /*
  * Goes through the file. What is no valid chunk becomes a gap; a chunk that goes beyond the end of
  * the file is INDEX_BAD. Fails on I/O errors only.
  */
-int scan_all(struct source *s, struct index *x);
+int scan_all(struct byte_source *s, struct index *x);
 
 /*
- * Of a file that grows: appends the chunks that have become whole since. What a scan made of one
- * that was not whole then is forgotten.
+ * For a file that grows: appends the chunks that have become whole since, and drops what the last
+ * scan made of an unfinished one.
  */
-void scan_more(struct source *s, struct index *x);
+void scan_more(struct byte_source *s, struct index *x);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading chunks from bytes that nobody vouches for: see source.h. */
+/* Reading chunks from bytes that may be hostile: see source.h. */
 #include "store/source.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "store/expand.h"
 
-static ssize_t read_memory(const struct source *s, uint64_t offset, void *into, size_t n)
+static ssize_t read_memory(const struct byte_source *s, uint64_t offset, void *into, size_t n)
 {
 	if (offset >= s->size)
 		return 0;
@@ -17,7 +17,7 @@ static ssize_t read_memory(const struct source *s, uint64_t offset, void *into, 
 	return (ssize_t)n;
 }
 
-int source_begin(struct source *s)
+int source_begin(struct byte_source *s)
 {
 	ssize_t n = source_read(s, 0, &s->head, sizeof(s->head));
 	int rc;
@@ -31,17 +31,17 @@ int source_begin(struct source *s)
 	return s->expander ? 0 : err_set(-ENOMEM, "no memory for the decompressor");
 }
 
-int source_open_memory(struct source *s, const void *p, size_t n, bool no_checksums)
+int source_open_memory(struct byte_source *s, const void *p, size_t n, bool no_checksums)
 {
-	*s = (struct source){.read = read_memory,
-			     .fd = -1,
-			     .memory = p,
-			     .size = n,
-			     .no_checksums = no_checksums};
+	*s = (struct byte_source){.read = read_memory,
+				  .fd = -1,
+				  .memory = p,
+				  .size = n,
+				  .no_checksums = no_checksums};
 	return source_begin(s);
 }
 
-void source_close(struct source *s)
+void source_close(struct byte_source *s)
 {
 	if (s->close)
 		s->close(s);
@@ -49,13 +49,13 @@ void source_close(struct source *s)
 	buf_done(&s->stored);
 }
 
-bool source_head(const struct source *s, uint64_t offset, struct chunk_head *ret)
+bool source_head(const struct byte_source *s, uint64_t offset, struct chunk_head *ret)
 {
 	return source_read(s, offset, ret, sizeof(*ret)) == sizeof(*ret) &&
 	       chunk_head_ok(ret, s->head.salt, !s->no_checksums);
 }
 
-static int unpack_payload(struct source *s, const struct chunk_head *h, const uint8_t *p,
+static int unpack_payload(struct byte_source *s, const struct chunk_head *h, const uint8_t *p,
 			  struct buf *raw)
 {
 	int rc;
@@ -74,7 +74,7 @@ static int unpack_payload(struct source *s, const struct chunk_head *h, const ui
 }
 
 /* The chunk as it is stored, header and all. */
-static int fetch(struct source *s, const struct index_entry *e, const uint8_t **ret)
+static int source_fetch(struct byte_source *s, const struct index_entry *e, const uint8_t **ret)
 {
 	ssize_t got;
 
@@ -95,11 +95,11 @@ static int fetch(struct source *s, const struct index_entry *e, const uint8_t **
 	return 0;
 }
 
-static int load(struct source *s, const struct index_entry *e, struct buf *raw)
+static int store_source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw)
 {
 	struct chunk_head h;
 	const uint8_t *p = NULL;
-	int rc = fetch(s, e, &p);
+	int rc = source_fetch(s, e, &p);
 
 	if (rc)
 		return rc;
@@ -115,9 +115,9 @@ static int load(struct source *s, const struct index_entry *e, struct buf *raw)
 	return unpack_payload(s, &h, p + HEAD_BYTES, raw);
 }
 
-int source_load(struct source *s, const struct index_entry *e, struct buf *raw)
+int source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw)
 {
-	int rc = load(s, e, raw);
+	int rc = store_source_load(s, e, raw);
 
 	return rc ? err_add(rc, "chunk %u at byte %llu (%s)", e->seq, (unsigned long long)e->offset,
 			    chunk_name(e->type))

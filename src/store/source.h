@@ -2,7 +2,7 @@
 /*
  * A capture as a source of chunks: reads at an offset, checks, decompresses. From a file with pread
  * rather than mmap: a file that is cut under us is damage like any other, and must not be a SIGBUS.
- * Or from memory, for who has all of it anyway.
+ * Or from memory, for callers that have all of it anyway.
  */
 #ifndef THAW_STORE_SOURCE_H
 #define THAW_STORE_SOURCE_H
@@ -14,17 +14,17 @@
 #include "store/index.h"
 
 struct expander;
-struct source;
+struct byte_source;
 
 /* Fewer bytes than asked for only at the end; negative on I/O errors. */
-typedef ssize_t source_fn(const struct source *s, uint64_t offset, void *into, size_t n);
+typedef ssize_t source_fn(const struct byte_source *s, uint64_t offset, void *into, size_t n);
 
-struct source {
+struct byte_source {
 	source_fn *read;
-	void (*close)(struct source *s); /* NULL: there is nothing to close */
-	int fd;				 /* a file; -1: none */
-	const uint8_t *memory;		 /* or the whole of it */
-	uint64_t size;			 /* when it was opened */
+	void (*close)(struct byte_source *s); /* NULL: there is nothing to close */
+	int fd;				      /* a file; -1: none */
+	const uint8_t *memory;		      /* or the whole of it */
+	uint64_t size;			      /* when it was opened */
 	struct file_head head;
 	bool no_checksums;
 	struct expander *expander;
@@ -32,28 +32,29 @@ struct source {
 };
 
 /* source_file.c */
-int source_open(struct source *s, const char *path, bool no_checksums);
+int source_open(struct byte_source *s, const char *path, bool no_checksums);
 /* Looks at the size again, of one that grows. */
-int source_grow(struct source *s);
+int source_grow(struct byte_source *s);
 
 /* The memory must outlive the source. */
-int source_open_memory(struct source *s, const void *p, size_t n, bool no_checksums);
-/* What both have in common: the head is read and checked. */
-int source_begin(struct source *s);
-void source_close(struct source *s);
+int source_open_memory(struct byte_source *s, const void *p, size_t n, bool no_checksums);
+/* Common to both: reads and checks the head. */
+int source_begin(struct byte_source *s);
+void source_close(struct byte_source *s);
 
-static inline ssize_t source_read(const struct source *s, uint64_t offset, void *into, size_t n)
+static inline ssize_t source_read(const struct byte_source *s, uint64_t offset, void *into,
+				  size_t n)
 {
 	return s->read(s, offset, into, n);
 }
 
 /* The chunk header at that offset, if there is one that is valid. */
-bool source_head(const struct source *s, uint64_t offset, struct chunk_head *ret);
+bool source_head(const struct byte_source *s, uint64_t offset, struct chunk_head *ret);
 
 /*
  * The payload of a chunk, decompressed, into `raw` (emptied first). -EBADMSG with words if it is
  * not what the index says or its checksum is wrong, other errors if it cannot be read.
  */
-int source_load(struct source *s, const struct index_entry *e, struct buf *raw);
+int source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw);
 
 #endif

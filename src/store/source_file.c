@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "store/source.h"
 
-static ssize_t read_file(const struct source *s, uint64_t offset, void *into, size_t n)
+static ssize_t read_file(const struct byte_source *s, uint64_t offset, void *into, size_t n)
 {
 	size_t done = 0;
 
@@ -27,7 +27,7 @@ static ssize_t read_file(const struct source *s, uint64_t offset, void *into, si
 	return (ssize_t)done;
 }
 
-static int open_file(struct source *s, const char *path)
+static int open_file(struct byte_source *s, const char *path)
 {
 	struct stat st;
 
@@ -40,23 +40,24 @@ static int open_file(struct source *s, const char *path)
 	return 0;
 }
 
-static void close_file(struct source *s)
+static void close_file(struct byte_source *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
 }
 
-int source_open(struct source *s, const char *path, bool no_checksums)
+int source_open(struct byte_source *s, const char *path, bool no_checksums)
 {
 	int rc;
 
-	*s = (struct source){.read = read_file, .close = close_file, .no_checksums = no_checksums};
+	*s = (struct byte_source){
+		.read = read_file, .close = close_file, .no_checksums = no_checksums};
 	rc = open_file(s, path);
 	return rc ? rc : source_begin(s);
 }
 
-int source_grow(struct source *s)
+int source_grow(struct byte_source *s)
 {
 	struct stat st;
 

@@ -52,7 +52,7 @@ void stacks_out_done(struct stacks_out *s)
 	buf_done(&s->offsets);
 }
 
-int stacks_read(struct stacks *s, struct cursor c, uint64_t max)
+int stacks_read(struct stored_stacks *s, struct cursor c, uint64_t max)
 {
 	uint64_t first = cur_varint(&c), n = cur_varint(&c);
 	uint64_t depth_bytes = cur_varint(&c), module_bytes = cur_varint(&c), offset = 0;
@@ -75,7 +75,7 @@ int stacks_read(struct stacks *s, struct cursor c, uint64_t max)
 				break;
 			vec_push(&s->frames, (struct frame){(uint32_t)module, offset});
 		}
-		/* Also after damage: the numbers are taken. */
+		/* Also after damage, because the numbers are used up. */
 		vec_push(&s->ends, s->frames.n);
 		vec_push(&s->stops, (uint8_t)(packed / STOP_UNIT));
 	}
@@ -84,7 +84,7 @@ int stacks_read(struct stacks *s, struct cursor c, uint64_t max)
 	return 0;
 }
 
-size_t stacks_get(const struct stacks *s, uint32_t index, const struct frame **ret_frames)
+size_t stacks_get(const struct stored_stacks *s, uint32_t index, const struct frame **ret_frames)
 {
 	size_t place, start;
 
@@ -97,14 +97,14 @@ size_t stacks_get(const struct stacks *s, uint32_t index, const struct frame **r
 	return s->ends.v[place] - start;
 }
 
-uint32_t stacks_stop(const struct stacks *s, uint32_t index)
+uint32_t stacks_stop(const struct stored_stacks *s, uint32_t index)
 {
 	size_t place;
 
 	return ranges_find(&s->ranges, index, &place) ? s->stops.v[place] : 0;
 }
 
-void stacks_done(struct stacks *s)
+void stacks_done(struct stored_stacks *s)
 {
 	vec_done(&s->stops);
 	vec_done(&s->frames);

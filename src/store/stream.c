@@ -38,7 +38,7 @@ static void lost(struct event *ev, uint32_t cause, uint64_t count, uint64_t from
 	ev->lost.span_ns = from < to ? to - from : 0;
 }
 
-/* What stands for a chunk that is not there, if it has to do with events. */
+/* The LOST event for a missing chunk, if that may have held events. */
 static bool lost_for(const struct reader *r, size_t i, struct event *ev)
 {
 	const struct index_entry *e = &r->index.list.v[i];
@@ -107,8 +107,8 @@ static int end_of_chunk(struct reader *r, int rc, const struct event **ret_ev)
 }
 
 /*
- * The thread that reads ahead could not go on with the chunk: again to where it came, and further.
- * A chunk that was whole then and is not any more has changed under us.
+ * The thread that reads ahead could not go on with the chunk: decode it again up to there, and go
+ * on. If less is readable now, the file has changed under us.
  */
 static int go_on_here(struct reader *r, const struct event **ret_ev)
 {

@@ -2,10 +2,10 @@
 /*
  * Names of data in memory and as DATA chunks.
  *
- * Pieces of data lie next to each other or inside of each other (a struct and its member), never
- * across: a file that says otherwise gets an answer, and only that. They are put in order when
- * somebody asks, and each then knows the one around it, so that a lookup is a binary search and a
- * few steps outwards.
+ * Pieces of data lie next to each other or inside of each other (a struct and its member). If they
+ * overlap otherwise in a damaged file, a lookup gives some answer, perhaps a wrong one. They are
+ * sorted at the first lookup, and each then knows the one around it, so that a lookup is a binary
+ * search and a few steps outwards.
  *
  * A chunk: the strings used here, then the pieces, by module and place.
  */
@@ -27,7 +27,7 @@ void symdata_done(struct symdata *s)
 
 void symdata_add(struct symdata *s, uint32_t module, const struct data_symbol *d)
 {
-	struct piece p = {.module = module, .d = *d};
+	struct symbol_piece p = {.module = module, .d = *d};
 
 	if (!d->size || d->begin > UINT64_MAX - d->size || s->v.n >= NONE)
 		return;
@@ -39,7 +39,7 @@ void symdata_add(struct symdata *s, uint32_t module, const struct data_symbol *d
 /* Outer pieces before inner ones. */
 static int by_place(const void *va, const void *vb)
 {
-	const struct piece *a = va, *b = vb;
+	const struct symbol_piece *a = va, *b = vb;
 
 	if (a->module != b->module)
 		return a->module < b->module ? -1 : 1;
@@ -48,7 +48,7 @@ static int by_place(const void *va, const void *vb)
 	return a->d.size > b->d.size ? -1 : a->d.size < b->d.size;
 }
 
-static bool holds(const struct piece *p, uint32_t module, uint64_t address)
+static bool symdata_holds(const struct symbol_piece *p, uint32_t module, uint64_t address)
 {
 	return p->module == module && address - p->d.begin < p->d.size;
 }
@@ -60,12 +60,12 @@ static void put_in_order(struct symdata *s)
 	if (s->v.n)
 		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_place);
 	for (size_t i = 0; i < s->v.n; i++) {
-		struct piece *p = &s->v.v[i];
+		struct symbol_piece *p = &s->v.v[i];
 		uint32_t around = kept ? (uint32_t)kept - 1 : NONE;
 
 		if (kept && !by_place(&s->v.v[kept - 1], p))
 			continue;
-		while (around != NONE && !holds(&s->v.v[around], p->module, p->d.begin))
+		while (around != NONE && !symdata_holds(&s->v.v[around], p->module, p->d.begin))
 			around = s->v.v[around].around;
 		p->around = around;
 		s->v.v[kept++] = *p;
@@ -84,7 +84,7 @@ const struct data_symbol *symdata_find(struct symdata *s, uint32_t module, uint6
 	hi = s->v.n;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		const struct piece *p = &s->v.v[mid];
+		const struct symbol_piece *p = &s->v.v[mid];
 
 		if (p->module < module || (p->module == module && p->d.begin <= address))
 			lo = mid + 1;
@@ -92,7 +92,7 @@ const struct data_symbol *symdata_find(struct symdata *s, uint32_t module, uint6
 			hi = mid;
 	}
 	for (at = lo ? (uint32_t)lo - 1 : NONE; at != NONE; at = s->v.v[at].around)
-		if (holds(&s->v.v[at], module, address))
+		if (symdata_holds(&s->v.v[at], module, address))
 			return &s->v.v[at].d;
 	return NULL;
 }
@@ -111,7 +111,7 @@ size_t symdata_put(struct buf *out, struct symdata *s, size_t first, size_t byte
 	size_t i, used = 0;
 
 	for (i = first; i < symdata_count(s) && used + body.len < bytes; i++) {
-		const struct piece *p = &s->v.v[i];
+		const struct symbol_piece *p = &s->v.v[i];
 		size_t before = strings.n_strings, len = strlen(p->d.name);
 		uint32_t name = pool_intern(&strings, p->d.name, len);
 

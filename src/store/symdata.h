@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of data: (module, virtual address) -> the innermost named piece there. Private to store/.
- */
+/* Names of data: (module, virtual address) -> the innermost named piece. Private to store/. */
 #ifndef THAW_STORE_SYMDATA_H
 #define THAW_STORE_SYMDATA_H
 
@@ -10,14 +9,14 @@
 #include "store/pool.h"
 #include "store/types.h"
 
-struct piece {
+struct symbol_piece {
 	uint32_t module;
 	uint32_t around; /* the index of the one that it lies in */
 	struct data_symbol d;
 };
 
 struct symdata {
-	VEC(struct piece) v;
+	VEC(struct symbol_piece) v;
 	bool in_order;
 	struct pool pool;
 };

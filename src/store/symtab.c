@@ -37,7 +37,7 @@ void symtab_free(struct symtab *st)
 	free(st);
 }
 
-static size_t find(const struct symtab *st, uint32_t module, uint64_t offset)
+static size_t store_symtab_find(const struct symtab *st, uint32_t module, uint64_t offset)
 {
 	size_t i = (size_t)map_mix(map_mix(offset) + module) & st->mask;
 
@@ -50,7 +50,7 @@ static size_t find(const struct symtab *st, uint32_t module, uint64_t offset)
 	return i;
 }
 
-static void grow(struct symtab *st)
+static void symtab_grow(struct symtab *st)
 {
 	size_t room = st->slots ? 2 * (st->mask + 1) : 256;
 
@@ -59,10 +59,11 @@ static void grow(struct symtab *st)
 	st->mask = room - 1;
 	st->entries = mem_grow(st->entries, room, sizeof(*st->entries));
 	for (size_t k = 0; k < st->n; k++)
-		st->slots[find(st, st->entries[k].module, st->entries[k].offset)] = (uint32_t)k + 1;
+		st->slots[store_symtab_find(st, st->entries[k].module, st->entries[k].offset)] =
+			(uint32_t)k + 1;
 }
 
-static const char *keep(struct symtab *st, const char *s)
+static const char *symtab_keep(struct symtab *st, const char *s)
 {
 	return s ? pool_str(&st->pool, s, strlen(s)) : NULL;
 }
@@ -78,14 +79,14 @@ void symtab_add(struct symtab *st, uint32_t module, uint64_t offset, const struc
 	if (n > SYMBOLS_PER_FRAME_MAX)
 		n = SYMBOLS_PER_FRAME_MAX;
 	if (!st->slots || 2 * st->n > st->mask)
-		grow(st);
-	i = find(st, module, offset);
+		symtab_grow(st);
+	i = store_symtab_find(st, module, offset);
 	if (st->slots[i])
 		return;
 	copy = pool_alloc(&st->pool, n * sizeof(*copy));
 	for (size_t k = 0; k < n; k++)
-		copy[k] = (struct symbol){.name = keep(st, syms[k].name ? syms[k].name : ""),
-					  .file = keep(st, syms[k].file),
+		copy[k] = (struct symbol){.name = symtab_keep(st, syms[k].name ? syms[k].name : ""),
+					  .file = symtab_keep(st, syms[k].file),
 					  .line = syms[k].line,
 					  .inlined = syms[k].inlined};
 	st->entries[st->n] = (struct symtab_entry){module, (uint32_t)n, offset, copy};
@@ -99,7 +100,7 @@ size_t symtab_find(const struct symtab *st, uint32_t module, uint64_t offset,
 
 	if (!st || !st->n)
 		return 0;
-	i = find(st, module, offset);
+	i = store_symtab_find(st, module, offset);
 	if (!st->slots[i])
 		return 0;
 	*ret_syms = st->entries[st->slots[i] - 1].syms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The addresses of a symbol table one by one, in no order: for the one who writes them down. */
+/* The addresses of a symbol table one by one, in no order, for writing them to a file. */
 #ifndef THAW_STORE_SYMTAB_PRIVATE_H
 #define THAW_STORE_SYMTAB_PRIVATE_H
 

@@ -20,20 +20,21 @@ struct fact {
 	const char *key, *value;
 };
 
-struct facts {
+struct capture_facts {
 	VEC(struct fact) list;
 	struct pool pool;
 };
 
 void facts_put(struct buf *out, const char *key, const char *value);
-int facts_read(struct facts *f, struct cursor c);
-void facts_done(struct facts *f);
+int facts_read(struct capture_facts *f, struct cursor c);
+void facts_done(struct capture_facts *f);
 
 /* MODULES: modules_put_head() goes in front of what modules_put() made. */
 struct modules {
 	VEC(struct module) list;
 	struct ranges ranges;
 	struct pool pool;
+	size_t guesses; /* of the kind MODULE_GUESS */
 };
 
 void modules_put_head(struct buf *out, uint32_t first, uint32_t n);
@@ -48,7 +49,7 @@ struct stacks_out {
 	uint64_t prev_offset;
 };
 
-struct stacks {
+struct stored_stacks {
 	VEC(struct frame) frames;
 	VEC(size_t) ends; /* of the frames of each stack */
 	VEC(uint8_t) stops;
@@ -60,10 +61,10 @@ size_t stacks_out_bytes(const struct stacks_out *s);
 /* Appends the payload; what comes next starts a chunk whose first index is the next one. */
 void stacks_finish(struct stacks_out *s, struct buf *out);
 void stacks_out_done(struct stacks_out *s);
-int stacks_read(struct stacks *s, struct cursor c, uint64_t max);
-size_t stacks_get(const struct stacks *s, uint32_t index, const struct frame **ret_frames);
-uint32_t stacks_stop(const struct stacks *s, uint32_t index);
-void stacks_done(struct stacks *s);
+int stacks_read(struct stored_stacks *s, struct cursor c, uint64_t max);
+size_t stacks_get(const struct stored_stacks *s, uint32_t index, const struct frame **ret_frames);
+uint32_t stacks_stop(const struct stored_stacks *s, uint32_t index);
+void stacks_done(struct stored_stacks *s);
 
 enum { SYMBOL_CHUNK_BYTES = 1 << 20 };
 

@@ -13,6 +13,7 @@ enum module_kind {
 	MODULE_FILE = 2,    /* offset is into the file */
 	MODULE_VDSO = 3,    /* offset is from the mapping's start */
 	MODULE_ANON = 4,    /* code without a file (JIT) of process `pid`; offset is the address */
+	MODULE_GUESS = 5,   /* no code: its frame says that the next one was guessed */
 };
 
 #define BUILD_ID_MAX 20
@@ -23,6 +24,7 @@ struct module {
 	uint32_t pid;	  /* ANON: whose; FILE: a process that maps it (for /proc/PID/root) */
 	uint8_t build_id_len;
 	uint8_t build_id[BUILD_ID_MAX];
+	uint64_t dev, inode; /* FILE: as /proc/PID/maps had them; inode 0: not known */
 };
 
 /*

@@ -129,7 +129,7 @@ static inline __attribute__((always_inline)) void set_few(const struct unpack *u
 	const uint64_t base = u->base;
 	size_t i = 0;
 
-	/* Whole bytes, as long as values begin with one: those who read in blocks always do. */
+	/* Whole bytes, while values begin with one, as they always do in blocks. */
 	if (u->at % per == 0)
 		for (; i + per <= n; i += per, p++) {
 			const unsigned byte = *p;

@@ -6,17 +6,17 @@
 #include "base/err.h"
 #include "store/reader_private.h"
 
-struct check {
+struct verify_check {
 	struct decoder decoder;
-	struct facts facts;
+	struct capture_facts facts;
 	struct modules modules;
-	struct stacks stacks;
+	struct stored_stacks stacks;
 	struct symtab *symtab;
 	struct totals seen, written;
 	struct index index;
 };
 
-static int check_events(struct check *k, const struct index_entry *e, const struct buf *raw)
+static int check_events(struct verify_check *k, const struct index_entry *e, const struct buf *raw)
 {
 	uint64_t n = 0;
 	struct event ev;
@@ -39,7 +39,7 @@ static int check_events(struct check *k, const struct index_entry *e, const stru
 	return rc;
 }
 
-static int check_chunk(struct check *k, struct reader *r, const struct index_entry *e,
+static int check_chunk(struct verify_check *k, struct reader *r, const struct index_entry *e,
 		       const struct buf *raw)
 {
 	struct cursor c = cur_init(raw->p, raw->len);
@@ -65,7 +65,7 @@ static int check_chunk(struct check *k, struct reader *r, const struct index_ent
 	return 0;
 }
 
-static int check_index(const struct check *k, const struct reader *r)
+static int check_index(const struct verify_check *k, const struct reader *r)
 {
 	for (size_t i = 0; i < k->index.list.n; i++) {
 		const struct index_entry *a = &k->index.list.v[i], *b = reader_chunk(r, i);
@@ -77,7 +77,7 @@ static int check_index(const struct check *k, const struct reader *r)
 	return 0;
 }
 
-static int check_totals(const struct check *k)
+static int check_totals(const struct verify_check *k)
 {
 	for (unsigned i = 0; i < EV_KINDS; i++)
 		if (k->seen.counts[i] != k->written.counts[i])
@@ -87,7 +87,7 @@ static int check_totals(const struct check *k)
 	return 0;
 }
 
-static int check_all(struct check *k, struct reader *r, struct buf *raw)
+static int check_all(struct verify_check *k, struct reader *r, struct buf *raw)
 {
 	for (size_t i = 0; i < r->index.list.n; i++) {
 		struct index_entry *e = &r->index.list.v[i];
@@ -116,7 +116,7 @@ static int check_all(struct check *k, struct reader *r, struct buf *raw)
 
 int reader_verify(struct reader *r)
 {
-	struct check k = {.symtab = symtab_new()};
+	struct verify_check k = {.symtab = symtab_new()};
 	struct buf raw = {0};
 	int rc;
 

@@ -7,6 +7,8 @@
 #include "store/writer.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,14 +18,18 @@
 #include "base/units.h"
 #include "store/disk.h"
 #include "store/encode.h"
+#include "store/reader.h"
 #include "store/symtab_private.h"
 #include "store/tables.h"
+#include "wire/meta.h"
+#include "wire/unseen.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
 #define FLUSH_NS (NSEC_PER_SEC / 2)
 
 struct writer {
 	struct disk *disk;
+	int fd; /* the disk's */
 	char *path;
 	uint64_t flush_ns;
 	size_t chunk_bytes;
@@ -44,7 +50,7 @@ struct writer {
 static int make_file(const char *path, int *ret_fd)
 {
 	struct stat st;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), rc = 0;
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600), rc = 0;
 
 	if (fd < 0)
 		return err_set(-errno, "%s: %s", path, strerror(errno));
@@ -64,19 +70,23 @@ static int make_file(const char *path, int *ret_fd)
 
 int writer_open(const char *path, const struct writer_opts *opts, struct writer **ret)
 {
+	int fd = -1, rc = make_file(path, &fd);
+
+	return rc ? rc : writer_open_fd(fd, path, opts, ret);
+}
+
+int writer_open_fd(int fd, const char *path, const struct writer_opts *opts, struct writer **ret)
+{
 	static const struct writer_opts defaults;
 	const struct writer_opts *o = opts ? opts : &defaults;
 	struct disk *disk;
 	struct writer *w;
-	int fd = -1, rc;
+	int rc = disk_open(fd, o, &disk);
 
-	rc = make_file(path, &fd);
-	if (rc)
-		return rc;
-	rc = disk_open(fd, o, &disk);
 	if (rc)
 		return err_add(rc, "%s", path);
 	w = mem_zalloc(sizeof(*w));
+	w->fd = fd;
 	w->disk = disk;
 	w->path = mem_strdup(path);
 	w->flush_ns = o->flush_ns ? o->flush_ns : FLUSH_NS;
@@ -178,6 +188,21 @@ void writer_meta(struct writer *w, const char *key, const char *value)
 		put_facts(w);
 }
 
+void writer_meta_number(struct writer *w, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	writer_meta(w, key, text);
+}
+
+void writer_unseen(struct writer *w, uint32_t bits)
+{
+	for (size_t i = 0; i < ARRAY_LEN(unseen_rows); i++)
+		if (bits & unseen_rows[i].bit)
+			writer_meta(w, META_UNSEEN, unseen_rows[i].name);
+}
+
 uint32_t writer_module(struct writer *w, const struct module *m)
 {
 	uint32_t index = w->first_module + w->n_modules;
@@ -262,6 +287,14 @@ void writer_symbols(struct writer *w, struct symtab *st)
 	put_data(w, st);
 }
 
+int writer_reader(struct writer *w, struct reader **ret)
+{
+	char self[40];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->fd);
+	return reader_open(self, ret);
+}
+
 int writer_status(struct writer *w)
 {
 	return named(w, disk_status(w->disk));
@@ -277,7 +310,7 @@ uint64_t writer_events(const struct writer *w)
 	return w->n_events;
 }
 
-static int finish(struct writer *w, enum end_reason reason)
+static int writer_finish(struct writer *w, enum end_reason reason)
 {
 	int rc = named(w, disk_close(w->disk, reason));
 
@@ -295,11 +328,11 @@ int writer_close(struct writer *w, enum end_reason reason)
 	if (!w)
 		return 0;
 	put_all(w);
-	return finish(w, reason);
+	return writer_finish(w, reason);
 }
 
 void writer_abandon(struct writer *w)
 {
 	if (w)
-		finish(w, 0);
+		writer_finish(w, 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a capture. The caller's side only fills buffers; a thread of the writer's own compresses,
- * writes and syncs, so that a slow disk never stops the one who drains the rings (until the bounded
- * queue between them is full). What has been flushed survives a SIGKILL; what has been synced, a
- * power cut. Memory is bounded whatever the length of the recording.
+ * writes and syncs, so that a slow disk never stops the thread that drains the rings (until the
+ * bounded queue between them is full). What has been flushed survives a SIGKILL; what has been
+ * synced, a power cut. Memory is bounded whatever the length of the recording.
  */
 #ifndef THAW_STORE_WRITER_H
 #define THAW_STORE_WRITER_H
@@ -13,13 +13,14 @@
 #include "wire/event.h"
 
 struct writer;
+struct reader;
 
 enum end_reason {
 	END_DONE = 1,	     /* the command ended, or the time was up */
 	END_INTERRUPTED = 2, /* Ctrl-C */
 	END_NO_SPACE = 3,    /* the disk was full: what follows is missing */
 	END_ERROR = 4,
-	END_STOPPED = 5, /* thaw went off the machine to spare it: what follows is missing */
+	END_STOPPED = 5, /* thaw stopped, to spare the machine: what follows is missing */
 };
 
 /* The wall clock and the clock of the events at one moment. */
@@ -35,14 +36,26 @@ struct writer_opts {
 	const struct writer_clock *clock; /* of events that were recorded elsewhere; NULL: now */
 };
 
-/* Makes (or empties) the file and writes its header. */
+/*
+ * Makes (or empties) the file and writes its header. Only for names that thaw chooses: for the
+ * user's see record/outfile.h.
+ */
 int writer_open(const char *path, const struct writer_opts *opts, struct writer **ret);
 
+/* The same with a file that is open and empty, and is closed in any case; `path` is for errors. */
+int writer_open_fd(int fd, const char *path, const struct writer_opts *opts, struct writer **ret);
+
+/* Reads what has been flushed: this very file, whatever its name stands for by now. */
+int writer_reader(struct writer *w, struct reader **ret);
+
 /*
- * Facts about the recording, in the order given; a key may be repeated (command). Keys are listed
- * in docs/format.md. They are written with the next flush.
+ * Facts about the recording, in the order given; a key of wire/meta.def, which may be repeated
+ * (META_COMMAND). They are written with the next flush.
  */
 void writer_meta(struct writer *w, const char *key, const char *value);
+void writer_meta_number(struct writer *w, const char *key, uint64_t value);
+/* What was not seen: enum unseen. */
+void writer_unseen(struct writer *w, uint32_t bits);
 
 /* Both return the index that events and frames refer to; indices start at 1. */
 uint32_t writer_module(struct writer *w, const struct module *m);

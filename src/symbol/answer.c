@@ -19,8 +19,8 @@ void answer_init(struct answer *a, int fd)
 	*a = (struct answer){.fd = fd};
 }
 
-/* If nobody reads any more, there is nothing left to do. */
-static void flush(struct answer *a)
+/* If the parent does not read any more, end. */
+static void answer_flush(struct answer *a)
 {
 	for (size_t done = 0; done < a->out.len;) {
 		ssize_t n = write(a->fd, a->out.p + done, a->out.len - done);
@@ -74,7 +74,7 @@ void answer_run(struct answer *a, size_t first, size_t count, const struct answe
 	}
 	a->next = first + count;
 	if (a->out.len >= FLUSH_BYTES)
-		flush(a);
+		answer_flush(a);
 }
 
 void answer_data(struct answer *a, size_t first, size_t count, const struct answer_data *d)
@@ -88,13 +88,13 @@ void answer_data(struct answer *a, size_t first, size_t count, const struct answ
 	buf_put_varint(&a->out, d->whole);
 	a->next = first + count;
 	if (a->out.len >= FLUSH_BYTES)
-		flush(a);
+		answer_flush(a);
 }
 
 int answer_end(struct answer *a)
 {
 	buf_put_u8(&a->out, TAG_END);
-	flush(a);
+	answer_flush(a);
 	buf_done(&a->out);
 	buf_done(&a->kept);
 	vec_done(&a->at);
@@ -106,7 +106,7 @@ int answer_end(struct answer *a)
 
 typedef VEC(char *) strings;
 
-/* Names go to terminals: an escape sequence must not get there. */
+/* Names are printed on terminals: strip escape sequences. */
 static void take_string(struct cursor *c, strings *s)
 {
 	uint64_t len = cur_varint(c);
@@ -158,8 +158,8 @@ static void take_run(struct cursor *c, const strings *s, size_t n, size_t *next,
 	*next += (size_t)(skip + count);
 }
 
-/* What was asked, and who is to hear the answer: one of the two. */
-struct listener {
+/* What was asked, and the one of two callbacks that gets the answer. */
+struct answer_listener {
 	size_t n, next;
 	const uint64_t *asked; /* of data only */
 	symbols_fn *fn;
@@ -167,7 +167,7 @@ struct listener {
 	void *ctx;
 };
 
-static void take_data(struct cursor *c, const strings *s, struct listener *l)
+static void take_data(struct cursor *c, const strings *s, struct answer_listener *l)
 {
 	uint64_t skip = cur_varint(c), count = cur_varint(c), name = cur_varint(c);
 	struct symbols_data d = {.name = string_of(s, name)};
@@ -191,7 +191,7 @@ static void take_data(struct cursor *c, const strings *s, struct listener *l)
 	l->next += (size_t)count;
 }
 
-static int parse(struct buf *bytes, struct listener *l)
+static int symbol_answer_parse(struct buf *bytes, struct answer_listener *l)
 {
 	struct cursor c = cur_init(bytes->p, bytes->len);
 	strings s = {0};
@@ -219,15 +219,15 @@ static int parse(struct buf *bytes, struct listener *l)
 
 int answer_parse(struct buf *bytes, size_t n, symbols_fn *fn, void *ctx)
 {
-	struct listener l = {.n = n, .fn = fn, .ctx = ctx};
+	struct answer_listener l = {.n = n, .fn = fn, .ctx = ctx};
 
-	return parse(bytes, &l);
+	return symbol_answer_parse(bytes, &l);
 }
 
 int answer_parse_data(struct buf *bytes, const uint64_t *asked, size_t n, symbols_data_fn *fn,
 		      void *ctx)
 {
-	struct listener l = {.n = n, .asked = asked, .data_fn = fn, .ctx = ctx};
+	struct answer_listener l = {.n = n, .asked = asked, .data_fn = fn, .ctx = ctx};
 
-	return parse(bytes, &l);
+	return symbol_answer_parse(bytes, &l);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the sandboxed child says, as bytes in a pipe. The child is not trusted: the parser believes
- * nothing that it has not checked.
+ * What the sandboxed child says, as bytes in a pipe. The child is not trusted: the parser checks
+ * everything.
  *
  *   1 len bytes            a string; the first one is number 1. Its last byte is 0.
  *   2 skip count n frames  of the offsets that were asked for, in their order: the next `skip` have
@@ -28,7 +28,7 @@ struct answer {
 	struct buf kept;  /* the strings, for comparing */
 	VEC(size_t) at;	  /* where in `kept`, by number */
 	struct map known; /* hash -> number */
-	size_t next;	  /* the first offset not yet spoken of */
+	size_t next;	  /* the first offset without an answer */
 };
 
 struct answer_frame {
@@ -53,7 +53,7 @@ int answer_end(struct answer *a);
 
 /* Gives each run to fn. n: how many offsets were asked for. Changes the bytes. */
 int answer_parse(struct buf *bytes, size_t n, symbols_fn *fn, void *ctx);
-/* The same for data: what was asked for must lie where it is said to. */
+/* The same for data; each address asked for must lie in its piece. */
 int answer_parse_data(struct buf *bytes, const uint64_t *asked, size_t n, symbols_data_fn *fn,
 		      void *ctx);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Names of data, for locks. The symbol that holds an address gives a name and a range; debug
- * information says what lies where in it. Neither is needed for the other: what has no symbol may
- * be known to DWARF, and most programs have no DWARF.
+ * information says what lies where in it. Each works without the other: DWARF may know data that
+ * has no symbol, and most programs have no DWARF.
  *
- * A variable can be anywhere in the tree of any unit, so that all of them are walked, once, for all
- * addresses. Types are only looked at of variables that may hold one of them: a symbol around the
- * address says where to look, and without one each variable below it is a candidate.
+ * A variable can be anywhere in the tree of any unit, so all units are walked, once, for all
+ * addresses. Types matter only for variables that may hold one of the addresses. A symbol around an
+ * address says where to look; without one each variable below it is a candidate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "elf/dwarf.h"
 #include "elf/dwarf_numbers.h"
 #include "elf/elf.h"
@@ -25,7 +26,7 @@
 #include "symbol/table.h"
 
 /* What is known about an address. */
-struct asked {
+struct data_asked {
 	const struct table_sym *sym; /* NULL: none */
 	bool found;		     /* the variable that holds it */
 	uint64_t begin;		     /* of that variable */
@@ -36,7 +37,7 @@ struct data {
 	const struct names_job *job;
 	struct symbols *symbols;
 	struct dw_file *dwarf;
-	struct asked *asked; /* one for each address */
+	struct data_asked *asked; /* one for each address */
 	struct answer answer;
 };
 
@@ -45,17 +46,7 @@ struct data {
 /* The first one at or above. */
 static size_t lower(const struct names_job *job, uint64_t address)
 {
-	size_t lo = 0, hi = job->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (job->offsets[mid] < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(0, job->n, mid, job->offsets[mid] < address);
 }
 
 /* A variable that lies at a fixed address, and not in a register or a thread's own memory. */
@@ -82,7 +73,7 @@ static bool address_of(const struct dw_die *die, uint64_t *ret)
 	return cur_ok(&c) && cur_end(&c) && *ret;
 }
 
-static void consider(struct data *d, const struct dw_die *die)
+static void data_consider(struct data *d, const struct dw_die *die)
 {
 	uint64_t begin, size = 0;
 	size_t i;
@@ -90,7 +81,7 @@ static void consider(struct data *d, const struct dw_die *die)
 	if (!address_of(die, &begin))
 		return;
 	for (i = lower(d->job, begin); i < d->job->n; i++) {
-		struct asked *a = &d->asked[i];
+		struct data_asked *a = &d->asked[i];
 
 		/* No variable reaches across another one's symbol. */
 		if (a->sym && begin < a->sym->begin)
@@ -117,7 +108,7 @@ static void find_variables(struct data *d)
 			continue;
 		dw_walk_init(&w, u, DW_HAS_DATA);
 		while (dw_walk_next(&w, &die))
-			consider(d, &die);
+			data_consider(d, &die);
 	}
 }
 
@@ -134,7 +125,7 @@ static void start_path(struct data_path *p, const char *name)
 
 static bool by_variable(struct data *d, size_t i, struct answer_data *ret)
 {
-	const struct asked *a = &d->asked[i];
+	const struct data_asked *a = &d->asked[i];
 	const char *name, *linkage;
 	struct data_path p = {.len = 0};
 

@@ -2,12 +2,11 @@
 /*
  * The way down: a struct to the member that holds the offset, an array to its element, a typedef to
  * what it stands for; a base class and a member without a name add nothing to the path. It ends at
- * what has no parts, where no member is (padding), and at a lock: nobody wants to read
- * commit_lock.__data.__lock. Of a union's members the first one is taken that leads to a lock, or
- * else the first.
+ * a type without parts, in padding, and at a lock: nobody wants to read commit_lock.__data.__lock.
+ * In a union it takes the first member that leads to a lock, or else the first.
  *
- * Types may refer to each other in circles, and a union may hold unions: the depth is bounded, and
- * every DIE that is looked at is paid for (see elf/dwarf.h).
+ * Types may refer to each other in circles, and a union may hold unions. So the depth is bounded,
+ * and every DIE costs something (see elf/dwarf.h).
  */
 #include "symbol/data_type.h"
 
@@ -95,7 +94,7 @@ static bool definition_of(struct dw_die *type)
 }
 
 /* Past const, volatile and typedef, but not past the name of a lock. False: there is no type. */
-static bool strip(struct dw_die *type, bool *ret_lock)
+static bool data_type_strip(struct dw_die *type, bool *ret_lock)
 {
 	for (int hops = 0; hops < HOPS_MAX; hops++) {
 		struct dw_die next;
@@ -195,7 +194,7 @@ uint64_t data_size(const struct dw_die *die)
 
 /* ---- the way down ---- */
 
-static void put(struct data_path *p, const char *before, const char *text)
+static void data_type_put(struct data_path *p, const char *before, const char *text)
 {
 	int n = snprintf(p->text + p->len, sizeof(p->text) - p->len, "%s%s", before, text);
 
@@ -207,7 +206,7 @@ static void put_index(struct data_path *p, uint64_t index)
 	char text[32];
 
 	snprintf(text, sizeof(text), "[%" PRIu64 "]", index);
-	put(p, "", text);
+	data_type_put(p, "", text);
 }
 
 /* Where in its struct; false if it has no place of its own (static, a bit field). */
@@ -295,7 +294,7 @@ static void put_member(struct data_path *p, const struct dw_die *member)
 		a.form && member->abbrev.tag == DW_TAG_member ? dw_string(member->unit, &a) : NULL;
 
 	if (name && *name)
-		put(p, ".", name);
+		data_type_put(p, ".", name);
 }
 
 /* A step into an array: to the element. */
@@ -326,7 +325,7 @@ static bool element(struct data_path *p, struct dw_die *type, uint64_t *offset)
 static void descend(struct data_path *p, struct dw_die type, uint64_t offset, unsigned depth);
 
 /* To a member; false if it has no type. */
-static bool enter(struct data_path *p, const struct member *m, struct dw_die *ret)
+static bool data_type_enter(struct data_path *p, const struct member *m, struct dw_die *ret)
 {
 	p->begin += m->at;
 	p->size = m->size;
@@ -349,7 +348,7 @@ static void into_union(struct data_path *p, const struct dw_die *type, uint64_t 
 		if (m.at > offset || offset - m.at >= m.size)
 			continue;
 		*tried = *p;
-		if (enter(tried, &m, &of))
+		if (data_type_enter(tried, &m, &of))
 			descend(tried, of, offset - m.at, depth);
 		lock = tried->whole;
 		if (!first) {
@@ -368,7 +367,7 @@ static void descend(struct data_path *p, struct dw_die type, uint64_t offset, un
 	for (; depth < DEPTH_MAX; depth++) {
 		struct member m;
 
-		if (!strip(&type, &p->whole) || p->whole)
+		if (!data_type_strip(&type, &p->whole) || p->whole)
 			return;
 		switch (type.abbrev.tag) {
 		case DW_TAG_array_type:
@@ -380,7 +379,7 @@ static void descend(struct data_path *p, struct dw_die type, uint64_t offset, un
 			return;
 		case DW_TAG_structure_type:
 		case DW_TAG_class_type:
-			if (!member_with(&type, offset, &m) || !enter(p, &m, &type))
+			if (!member_with(&type, offset, &m) || !data_type_enter(p, &m, &type))
 				return;
 			offset -= m.at;
 			break;

@@ -9,8 +9,9 @@
  * DEBUG is /usr/lib/debug, below the root of the process first, then ours. And what debug files of
  * one package share (dwz): .gnu_debugaltlink, a path and a build id.
  *
- * The names of the files come out of other files and may be lies. A candidate counts only if its
- * build id, or else its CRC, is the right one.
+ * The names of the files come from other files and may be lies. A candidate counts only if its
+ * build id, or else its CRC, is right. Below our own root such a name may lead only to DEBUG, or to
+ * the folder of the file that contains it.
  */
 #include "symbol/files.h"
 
@@ -27,29 +28,57 @@
 #define CRC_BYTES_MAX (2ull << 30)
 
 /* A folder for debug files, and below whose root it is. */
-struct place {
+struct debug_place {
 	const char *dir;
 	uint32_t pid;
 };
 
-static size_t places(const struct symbols_query *q, uint32_t pid, struct place out[2])
+static size_t places(const struct symbols_query *q, uint32_t pid, struct debug_place out[2])
 {
 	size_t n = 0;
 
 	if (q->debug_dir) {
-		out[n++] = (struct place){q->debug_dir, 0};
+		out[n++] = (struct debug_place){q->debug_dir, 0};
 		return n;
 	}
 	if (pid)
-		out[n++] = (struct place){DEBUG_DIR, pid};
-	out[n++] = (struct place){DEBUG_DIR, 0};
+		out[n++] = (struct debug_place){DEBUG_DIR, pid};
+	out[n++] = (struct debug_place){DEBUG_DIR, 0};
 	return n;
 }
 
-static bool try_build_id(const char *path, uint32_t pid, const uint8_t *id, size_t len,
-			 struct file *ret)
+/* Takes "." and ".." out of an absolute path. */
+static void debug_tidy(char *path)
 {
-	struct file f;
+	char *out = path;
+
+	for (char *in = path; *in;) {
+		size_t n;
+
+		in += strspn(in, "/");
+		n = strcspn(in, "/");
+		if (n == 2 && !strncmp(in, "..", 2)) {
+			while (out > path && *--out != '/')
+				;
+		} else if (n && !(n == 1 && *in == '.')) {
+			*out++ = '/';
+			memmove(out, in, n);
+			out += n;
+		}
+		in += n;
+	}
+	*out = '\0';
+}
+
+static bool is_below(const char *path, const char *dir, size_t len)
+{
+	return len && !strncmp(path, dir, len) && path[len] == '/';
+}
+
+static bool try_build_id(const char *path, uint32_t pid, const uint8_t *id, size_t len,
+			 struct source_file *ret)
+{
+	struct source_file f;
 
 	if (file_open_elf(path, pid, &f))
 		return false;
@@ -62,10 +91,10 @@ static bool try_build_id(const char *path, uint32_t pid, const uint8_t *id, size
 }
 
 static bool by_build_id(const struct symbols_query *q, uint32_t pid, const uint8_t *id, size_t len,
-			struct file *ret)
+			struct source_file *ret)
 {
 	char path[4096], hex[2 * BUILD_ID_ROOM + 1];
-	struct place where[2];
+	struct debug_place where[2];
 	size_t n = places(q, pid, where);
 
 	if (len < 2)
@@ -98,13 +127,13 @@ static bool crc_is(int fd, uint64_t size, uint32_t want)
 	return at == size && crc == want;
 }
 
-/* A debug file that has a build id must have the same; one without is known by its CRC alone. */
-static bool try_crc(const char *path, const struct file *main, uint32_t pid, uint32_t crc,
-		    struct file *ret)
+/* The debug file's build id must match; if it has none, its CRC is enough. */
+static bool try_crc(const char *path, const struct source_file *main, uint32_t pid, uint32_t crc,
+		    struct source_file *ret)
 {
 	uint8_t ours[BUILD_ID_ROOM], its[BUILD_ID_ROOM];
 	int n = elf_build_id(main->elf, ours, sizeof(ours)), m;
-	struct file f;
+	struct source_file f;
 
 	if (file_open_elf(path, pid, &f))
 		return false;
@@ -119,7 +148,7 @@ static bool try_crc(const char *path, const struct file *main, uint32_t pid, uin
 }
 
 /* The content of a small section. */
-static int read_link(const struct file *f, const char *name, struct buf *ret)
+static int read_link(const struct source_file *f, const char *name, struct buf *ret)
 {
 	const struct elf_section *s = elf_section(f->elf, name);
 
@@ -135,10 +164,10 @@ static size_t dir_len(const char *path)
 	return slash ? (size_t)(slash - path) : 0;
 }
 
-static bool beside(const struct symbols_query *q, const struct file *main, const char *name,
-		   uint32_t crc, struct file *ret)
+static bool beside(const struct symbols_query *q, const struct source_file *main, const char *name,
+		   uint32_t crc, struct source_file *ret)
 {
-	struct place where[2];
+	struct debug_place where[2];
 	size_t n = places(q, main->pid, where);
 	int dir = (int)dir_len(main->path);
 	char path[8192];
@@ -151,14 +180,17 @@ static bool beside(const struct symbols_query *q, const struct file *main, const
 		return true;
 	for (size_t i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s%.*s/%s", where[i].dir, dir, main->path, name);
-		if (try_crc(path, main, where[i].pid, crc, ret))
+		debug_tidy(path);
+		if (is_below(path, where[i].dir, strlen(where[i].dir)) &&
+		    try_crc(path, main, where[i].pid, crc, ret))
 			return true;
 	}
 	return false;
 }
 
 /* The name, zeros up to a multiple of four, the CRC. */
-static bool by_debuglink(const struct symbols_query *q, const struct file *main, struct file *ret)
+static bool by_debuglink(const struct symbols_query *q, const struct source_file *main,
+			 struct source_file *ret)
 {
 	struct buf b;
 	struct cursor c;
@@ -179,9 +211,9 @@ static bool by_debuglink(const struct symbols_query *q, const struct file *main,
 }
 
 static bool by_server(const struct symbols_query *q, const uint8_t *id, size_t len,
-		      struct file *ret)
+		      struct source_file *ret)
 {
-	struct file f = {.pid = 0};
+	struct source_file f = {.pid = 0};
 
 	if (debuginfod_fetch(id, len, q->until_ns, &f.fd))
 		return false;
@@ -193,8 +225,21 @@ static bool by_server(const struct symbols_query *q, const uint8_t *id, size_t l
 	return false;
 }
 
+/* Tries a name from `from`, below the root of a process or ours. */
+static bool try_alt(const struct symbols_query *q, const struct source_file *from, char *path,
+		    uint32_t pid, const uint8_t *id, size_t len, struct source_file *ret)
+{
+	const char *dir = q->debug_dir ? q->debug_dir : DEBUG_DIR;
+
+	if (!pid && !is_below(path, dir, strlen(dir)) &&
+	    (from->pid || !is_below(path, from->path, dir_len(from->path))))
+		return false;
+	return try_build_id(path, pid, id, len, ret);
+}
+
 /* The path, a zero, the build id. A relative path begins where the file that names it is. */
-static void find_alt(const struct symbols_query *q, const struct file *from, struct file *ret)
+static void find_alt(const struct symbols_query *q, const struct source_file *from,
+		     struct source_file *ret)
 {
 	struct buf b;
 	const uint8_t *id;
@@ -212,8 +257,9 @@ static void find_alt(const struct symbols_query *q, const struct file *from, str
 		snprintf(path, sizeof(path), "%.*s%s%s",
 			 *name == '/' ? 0 : (int)dir_len(from->path), from->path,
 			 *name == '/' ? "" : "/", name);
-		if (!try_build_id(path, from->pid, id, len, ret) && from->pid)
-			(void)try_build_id(path, 0, id, len, ret);
+		debug_tidy(path);
+		if (!try_alt(q, from, path, from->pid, id, len, ret) && from->pid)
+			(void)try_alt(q, from, path, 0, id, len, ret);
 	}
 	buf_done(&b);
 }

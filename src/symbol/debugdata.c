@@ -15,8 +15,8 @@
 #define DECODER_MEMORY_MAX (128u << 20)
 #define PIECE (256u << 10)
 
-/* Grows the buffer piece by piece: the worst case is paid only when it comes. */
-static int decode(lzma_stream *z, struct buf *out)
+/* Grows the buffer piece by piece, so that a small result takes little memory. */
+static int debugdata_decode(lzma_stream *z, struct buf *out)
 {
 	for (;;) {
 		lzma_ret rc;
@@ -49,7 +49,8 @@ int debugdata_unpack(const struct elf *e, struct buf *ret)
 		return rc;
 	z.next_in = packed.p;
 	z.avail_in = packed.len;
-	rc = lzma_stream_decoder(&z, DECODER_MEMORY_MAX, 0) == LZMA_OK ? decode(&z, &out) : -ENOMEM;
+	rc = lzma_stream_decoder(&z, DECODER_MEMORY_MAX, 0) == LZMA_OK ? debugdata_decode(&z, &out)
+								       : -ENOMEM;
 	lzma_end(&z);
 	buf_done(&packed);
 	if (rc) {

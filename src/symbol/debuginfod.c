@@ -3,8 +3,8 @@
  * Debug information from a server, for users who have set DEBUGINFOD_URLS. The client library talks
  * to the network, keeps a cache and reads its settings from a home directory: nothing that a
  * privileged process should do. A child without privileges does it, and copies what it got into an
- * unnamed file that was opened for it. The library is asked for by name when it is needed: thaw
- * runs where it is not installed.
+ * unnamed file that was opened for it. The library is loaded only when needed, so that thaw runs
+ * where it is not installed.
  *
  * Started by sudo, the child is the user who called it, with that user's cache. Started by root, it
  * is nobody, with a cache that it throws away.
@@ -47,7 +47,7 @@ static int copy_all(int from, int to)
 	uint64_t sum = 0;
 	ssize_t n;
 
-	/* What was just downloaded comes with its position behind the last byte. */
+	/* The library leaves the position of a new download at its end. */
 	while ((n = pread(from, piece, sizeof(piece), (off_t)sum)) > 0) {
 		sum += (uint64_t)n;
 		if (sum > DEBUG_FILE_MAX || write(to, piece, (size_t)n) != n)
@@ -67,7 +67,7 @@ static int download(const struct fetch *f)
 	return fd < 0 ? -ENOENT : copy_all(fd, SANDBOX_FILES);
 }
 
-static int work(void *ctx)
+static int debuginfod_work(void *ctx)
 {
 	const struct fetch *f = ctx;
 	char cache[] = "/tmp/thaw-debuginfod-XXXXXX";
@@ -91,7 +91,8 @@ int debuginfod_fetch(const uint8_t *build_id, size_t len, uint64_t until_ns, int
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	struct fetch f = {.id = build_id, .len = len, .was_root = geteuid() == 0};
-	struct worker w = {.kind = WORKER_NETWORK, .fn = work, .ctx = &f, .answer_max = 4096};
+	struct worker w = {
+		.kind = WORKER_NETWORK, .fn = debuginfod_work, .ctx = &f, .answer_max = 4096};
 	struct buf nothing = {0};
 	int fd, rc;
 

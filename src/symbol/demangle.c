@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * C++ and Rust names as a person writes them. libiberty's parsers are recursive and see bytes that
- * anybody may have made: what is longer than any compiler's name stays as it is, what comes out is
- * cut, and the caller runs where neither a crash nor an endless loop matters (see sandbox.c).
+ * C++ and Rust names as a person writes them. libiberty's parsers are recursive, and the bytes may
+ * be hostile. So a name longer than any compiler's stays as it is, the result is cut, and the
+ * caller runs where neither a crash nor an endless loop matters (see sandbox.c).
  *
- * The two entry points are asked directly, Rust first because its old scheme looks like C++:
+ * Calls the two entry points directly, Rust first because its old scheme looks like C++.
  * cplus_demangle() would also take names of D, Ada and Java for mangled ones.
  */
 #include "symbol/demangle.h"

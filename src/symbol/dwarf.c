@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "elf/dwarf_numbers.h"
 
 static bool has_ranges(struct dwarf_info *d, struct dw_unit *u, uint32_t id)
@@ -90,17 +91,7 @@ bool dwarf_failed(const struct dwarf_info *d)
 /* How many rows begin at or before the address, searching among the rows from `lo` on. */
 static size_t search_row(const struct dw_lines *l, size_t lo, uint64_t address)
 {
-	size_t hi = l->rows.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->rows.v[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(lo, l->rows.n, mid, l->rows.v[mid].address <= address);
 }
 
 /* The last row that begins at or before the address; *end shrinks to where the next one begins. */
@@ -119,7 +110,7 @@ static const struct dw_row *find_row(struct dwarf_unit *u, uint64_t address, uin
 	return i && v[i - 1].file != DW_NO_FILE ? &v[i - 1] : NULL;
 }
 
-static void build(struct dwarf_unit *u)
+static void dwarf_build(struct dwarf_unit *u)
 {
 	u->built = true;
 	if (dw_lines_read(u->dw, &u->lines))
@@ -131,7 +122,7 @@ static void build(struct dwarf_unit *u)
 bool dwarf_find(struct dwarf_info *d, uint64_t address, struct dwarf_place *ret)
 {
 	uint64_t next = UINT64_MAX;
-	const struct range *in = ranges_find_from(&d->ranges, &d->hint, address, &next), *at;
+	const struct symbol_range *in = ranges_find_from(&d->ranges, &d->hint, address, &next), *at;
 	struct dwarf_unit *u;
 
 	*ret = (struct dwarf_place){.node = DWARF_NO_NODE, .end = next};
@@ -139,7 +130,7 @@ bool dwarf_find(struct dwarf_info *d, uint64_t address, struct dwarf_place *ret)
 		return false;
 	u = &d->units.v[in->id];
 	if (!u->built)
-		build(u);
+		dwarf_build(u);
 	ret->unit = u;
 	ret->end = in->end;
 	at = ranges_find_from(&u->ranges, &u->hint, address, &next);

@@ -37,7 +37,7 @@ struct dwarf_unit {
 	struct dw_unit *dw;
 	bool walked, built;
 	VEC(struct dwarf_node) nodes;
-	struct ranges ranges; /* ids are indexes into nodes */
+	struct symbol_ranges ranges; /* ids are indexes into nodes */
 	struct dw_lines lines;
 	uint32_t *files; /* the user's: the numbers of the files' names; 0: not yet */
 	size_t hint, row_hint;
@@ -46,12 +46,11 @@ struct dwarf_unit {
 struct dwarf_info {
 	struct dw_file *dw, *alt;
 	VEC(struct dwarf_unit) units;
-	struct ranges ranges; /* ids are indexes into units */
+	struct symbol_ranges ranges; /* ids are indexes into units */
 	size_t hint;
 };
 
-/* e: the file with .debug_info; alt: what it shares with others (dwz), or NULL. Both must live on.
- */
+/* e: has .debug_info; alt: what it shares (dwz), or NULL. Both must outlive the result. */
 int dwarf_open(const struct elf *e, const struct elf *alt, struct dwarf_info **ret);
 void dwarf_close(struct dwarf_info *d);
 
@@ -64,7 +63,7 @@ struct dwarf_place {
 
 /* False, with `end` set, if no unit says anything about the address. Ascending ones are fastest. */
 bool dwarf_find(struct dwarf_info *d, uint64_t address, struct dwarf_place *ret);
-/* The debug information was more work than its size explains: nothing of it is to be believed. */
+/* True if the debug information was more work than its size explains: believe none of it. */
 bool dwarf_failed(const struct dwarf_info *d);
 
 /* As written in the file (mangled, if it is); NULL if it has none. */

@@ -18,15 +18,15 @@ struct around {
 	uint32_t depth, node;
 };
 
-struct facts {
+struct unit_facts {
 	struct dw_attr low, high, ranges, call_file;
 	uint64_t call_line;
 };
 
-static struct facts read_facts(const struct dw_die *die)
+static struct unit_facts read_facts(const struct dw_die *die)
 {
 	struct dw_attrs attrs = dw_attrs(die);
-	struct facts f = {.call_line = 0};
+	struct unit_facts f = {.call_line = 0};
 	struct dw_attr a;
 
 	while (dw_attr_next(&attrs, &a)) {
@@ -52,7 +52,7 @@ static struct facts read_facts(const struct dw_die *die)
 }
 
 /* False if there is no code: declared here, or inlined and then optimized away. */
-static bool add_ranges(struct dwarf_unit *u, const struct facts *f, uint32_t id,
+static bool add_ranges(struct dwarf_unit *u, const struct unit_facts *f, uint32_t id,
 		       uint64_t *ret_entry)
 {
 	struct dw_ranges r;
@@ -75,7 +75,7 @@ static uint32_t add_node(struct dwarf_unit *u, const struct dw_die *die, uint32_
 	struct dwarf_node node = {
 		.parent = DWARF_NO_NODE, .call_file = DW_NO_FILE, .die = die->offset};
 	uint32_t id = (uint32_t)u->nodes.n;
-	struct facts f = read_facts(die);
+	struct unit_facts f = read_facts(die);
 	uint64_t file;
 
 	if (id >= NODES_MAX || !add_ranges(u, &f, id, &node.entry))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path in a recording to the very file that was mapped. A path may have been given to
- * another file since (a package was upgraded, a program was rebuilt), or to none; so every
- * candidate has to show the recorded build id. A file without one is taken for what its path says,
- * but only where the process itself would find it.
+ * From a path in a capture to the very file that was mapped. Since then another file may have got
+ * the path (a package was upgraded, a program was rebuilt), or none. So every candidate must have
+ * the recorded build id. If none was recorded the path must do, but only where the process itself
+ * would find the file.
  *
  * A running process keeps the files that it has mapped, whatever becomes of their paths: the kernel
  * has them below /proc/PID/exe and /proc/PID/map_files.
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "symbol/table.h"
+#include "symbol/opener.h"
 
 #define DELETED " (deleted)"
 #define MAP_FILES_TRIES 16
@@ -35,19 +35,16 @@ int file_check_build_id(const struct elf *e, const uint8_t *want, size_t len)
 	return 0;
 }
 
-int file_open_elf(const char *path, uint32_t pid, struct file *ret)
+/* Takes the descriptor over. */
+static int file_take(int fd, const char *path, uint32_t pid, struct source_file *ret)
 {
-	struct file f = {.pid = pid};
-	int rc;
+	struct source_file f = {.fd = fd, .pid = pid};
+	int rc = strlen(path) < sizeof(f.path)
+			 ? elf_open_fd(fd, &f.elf)
+			 : err_set(-ENAMETOOLONG, "a path of %zu bytes", strlen(path));
 
-	if (strlen(path) >= sizeof(f.path))
-		return err_set(-ENAMETOOLONG, "a path of %zu bytes", strlen(path));
-	rc = file_open(path, pid, &f.fd);
-	if (rc)
-		return rc;
-	rc = elf_open_fd(f.fd, &f.elf);
 	if (rc) {
-		close(f.fd);
+		close(fd);
 		return err_add(rc, "%s", path);
 	}
 	strcpy(f.path, path);
@@ -55,15 +52,22 @@ int file_open_elf(const char *path, uint32_t pid, struct file *ret)
 	return 0;
 }
 
-void file_close(struct file *f)
+int file_open_elf(const char *path, uint32_t pid, struct source_file *ret)
+{
+	int fd, rc = opener_open(pid, path, &fd);
+
+	return rc ? rc : file_take(fd, path, pid, ret);
+}
+
+void file_close(struct source_file *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
 	elf_free(f->elf);
-	*f = (struct file){.fd = -1};
+	*f = (struct source_file){.fd = -1};
 }
 
-bool file_has_dwarf(const struct file *f)
+bool file_has_dwarf(const struct source_file *f)
 {
 	const struct elf_section *s = NULL;
 
@@ -74,10 +78,12 @@ bool file_has_dwarf(const struct file *f)
 	return s && s->type != SHT_NOBITS && s->size;
 }
 
-static int try_main(const struct symbols_query *q, const char *path, uint32_t pid, struct file *ret)
+/* Takes the descriptor over, and keeps it if it has the recorded build id. */
+static int take_main(const struct symbols_query *q, int fd, const char *path, uint32_t pid,
+		     struct source_file *ret)
 {
-	struct file f;
-	int rc = file_open_elf(path, pid, &f);
+	struct source_file f;
+	int rc = file_take(fd, path, pid, &f);
 
 	if (rc)
 		return rc;
@@ -90,16 +96,30 @@ static int try_main(const struct symbols_query *q, const char *path, uint32_t pi
 	return 0;
 }
 
-/* By the mapping itself. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; without, it just fails. */
-static int try_map_files(const struct symbols_query *q, const char *path, struct file *ret)
+static int try_path(const struct symbols_query *q, const char *path, struct source_file *ret)
 {
-	char line[4608], link[96];
+	struct opener_want w = {.pid = q->pid,
+				.path = path,
+				.dev = q->dev,
+				.inode = q->inode,
+				.build_id = q->build_id,
+				.build_id_len = q->build_id_len};
+	int fd, rc = q->pid ? opener_mapped(&w, &fd) : opener_open(0, path, &fd);
+
+	/* Debug information is searched for beside this path, below the process's root or ours. */
+	return rc ? rc : take_main(q, fd, path, opener_has_root(q->pid) ? q->pid : 0, ret);
+}
+
+/* By the mapping itself. Needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; without, it just fails. */
+static int try_map_files(const struct symbols_query *q, const char *path, struct source_file *ret)
+{
+	char line[4608], maps[64];
 	size_t len = strlen(path);
-	int tries = 0, rc = -ENOENT;
+	int tries = 0, rc = -ENOENT, fd;
 	FILE *f;
 
-	snprintf(link, sizeof(link), "/proc/%u/maps", q->pid);
-	f = fopen(link, "re");
+	snprintf(maps, sizeof(maps), "/proc/%u/maps", q->pid);
+	f = fopen(maps, "re");
 	if (!f)
 		return -ESRCH;
 	while (rc && tries < MAP_FILES_TRIES && fgets(line, sizeof(line), f)) {
@@ -110,57 +130,46 @@ static int try_map_files(const struct symbols_query *q, const char *path, struct
 		    sscanf(line, "%" SCNx64 "-%" SCNx64, &begin, &end) != 2)
 			continue;
 		tries++;
-		snprintf(link, sizeof(link), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, q->pid,
-			 begin, end);
-		rc = try_main(q, link, 0, ret);
+		rc = opener_mapping(q->pid, begin, end, &fd);
+		rc = rc ? rc : take_main(q, fd, path, q->pid, ret);
 	}
 	fclose(f);
 	return rc;
 }
 
-static int try_living(const struct symbols_query *q, const char *path, struct file *ret)
+static int try_living(const struct symbols_query *q, const char *path, struct source_file *ret)
 {
-	char link[64];
-	int rc;
+	int fd, rc = opener_program(q->pid, &fd);
 
-	snprintf(link, sizeof(link), "/proc/%u/exe", q->pid);
-	rc = try_main(q, link, 0, ret);
-	rc = rc ? try_map_files(q, path, ret) : 0;
-	/* Debug information is looked for beside the path that it had. */
-	if (!rc) {
-		strcpy(ret->path, path);
-		ret->pid = q->pid;
-	}
-	return rc;
+	rc = rc ? rc : take_main(q, fd, path, q->pid, ret);
+	return rc ? try_map_files(q, path, ret) : 0;
 }
 
-static int find_main(const struct symbols_query *q, struct file *ret)
+static int find_main(const struct symbols_query *q, struct source_file *ret)
 {
 	size_t len = strlen(q->path), tail = strlen(DELETED);
 	bool deleted = len > tail && !strcmp(q->path + len - tail, DELETED);
 	bool sure = q->build_id_len;
 	char path[4096];
-	int first, rc;
+	int first;
 
 	if (len >= sizeof(path))
 		return err_set(-ENAMETOOLONG, "a path of %zu bytes", len);
 	memcpy(path, q->path, len + 1);
 	if (deleted)
 		path[len - tail] = '\0';
-	/* What never had a path is no surprise; what had one is worth a word. */
+	/* A memfd never had a path and gets no note; a deleted file does. */
 	if (deleted && !sure)
 		return err_set(strncmp(path, "/memfd:", 7) ? -ESTALE : -ENOENT,
 			       "%s was deleted, and has no build id to know it by", path);
-	first = try_main(q, path, q->pid, ret);
-	if (!first || !q->pid)
+	first = try_path(q, path, ret);
+	if (!first || !q->pid || !sure)
 		return first;
-	rc = sure ? try_living(q, path, ret) : first;
-	/* Our own file of that name may be another one, unless a build id says that it is not. */
-	if (rc && (sure || first == -ESRCH))
-		rc = try_main(q, path, 0, ret);
-	if (rc && first == -ESTALE)
+	if (!try_living(q, path, ret))
+		return 0;
+	if (first == -ESTALE)
 		return err_set(first, "%s was replaced since: it has another build id", path);
-	return rc;
+	return err_set(first, "%s: no file is what was mapped", path);
 }
 
 int files_find(const struct symbols_query *q, struct files *ret)

@@ -9,7 +9,7 @@
 #define BUILD_ID_ROOM 64
 
 /* An open file, and where it was found: its path, and below whose root (0: ours). */
-struct file {
+struct source_file {
 	int fd; /* -1: none */
 	struct elf *elf;
 	uint32_t pid;
@@ -17,25 +17,25 @@ struct file {
 };
 
 struct files {
-	struct file main;
-	struct file debug; /* separate debug information */
-	struct file alt;   /* what several debug files share (dwz) */
-	bool has_dwarf;	   /* main or debug */
+	struct source_file main;
+	struct source_file debug; /* separate debug information */
+	struct source_file alt;	  /* what several debug files share (dwz) */
+	bool has_dwarf;		  /* main or debug */
 };
 
 /*
- * Finds what there is; only `main` is a must. -ESTALE if the file was replaced since, with words.
- * The files are closed with files_close(), also after a failure.
+ * Finds what there is; only `main` is required. -ESTALE, with a message, if the file was replaced
+ * since. The files are closed with files_close(), also after a failure.
  */
 int files_find(const struct symbols_query *q, struct files *ret);
 void files_close(struct files *f);
 
 /* -ESTALE unless the file has this build id; any will do if len is 0. */
 int file_check_build_id(const struct elf *e, const uint8_t *want, size_t len);
-/* Opens a path as file_open() does, and reads its headers. */
-int file_open_elf(const char *path, uint32_t pid, struct file *ret);
-void file_close(struct file *f);
-bool file_has_dwarf(const struct file *f);
+/* Opens a path as opener_open() does, and reads its headers. */
+int file_open_elf(const char *path, uint32_t pid, struct source_file *ret);
+void file_close(struct source_file *f);
+bool file_has_dwarf(const struct source_file *f);
 
 /* Separate debug information, by build id, by .gnu_debuglink, from a server; see debug.c. */
 void files_find_debug(const struct symbols_query *q, struct files *f);

@@ -7,9 +7,9 @@
  * kallsyms has no sizes. A function reaches to the next symbol; the limit only matters behind the
  * last function of the kernel and of each module.
  *
- * Data (a lock, a struct with one in it) is there if the kernel was built with KALLSYMS_ALL. If it
- * was not, only the borders of sections are, and a few others: then a name counts for its very
- * first byte alone, because nobody knows what lies between two of them.
+ * Data (a lock, a struct with one in it) is listed if the kernel was built with KALLSYMS_ALL.
+ * Without that, only the borders of sections and a few others are listed. Then a name holds for its
+ * first byte alone, because unknown data may lie between two names.
  */
 #include "symbol/symbol.h"
 
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "symbol/kernel_kept.h"
 #include "symbol/table.h"
 
 #define KALLSYMS_BYTES_MAX (128u << 20)
@@ -51,7 +52,7 @@ struct parsing {
 	struct symbols *s;
 	bool data;
 	uint64_t nonzero;
-	bool whole; /* variables that are not exported are there, too */
+	bool whole; /* unexported variables are listed, too */
 };
 
 static bool is_data(const char *name, char type)
@@ -87,7 +88,7 @@ static void parse_line(struct parsing *x, const char *line, const char *end)
 			});
 }
 
-static int parse(struct buf *text, bool data, struct symbols **ret)
+static int symbol_kernel_parse(struct buf *text, bool data, struct symbols **ret)
 {
 	struct parsing x = {.data = data};
 	char *p, *end;
@@ -118,12 +119,12 @@ static int parse(struct buf *text, bool data, struct symbols **ret)
 
 int kallsyms_parse(struct buf *text, struct symbols **ret)
 {
-	return parse(text, false, ret);
+	return symbol_kernel_parse(text, false, ret);
 }
 
 int kallsyms_parse_data(struct buf *text, struct symbols **ret)
 {
-	return parse(text, true, ret);
+	return symbol_kernel_parse(text, true, ret);
 }
 
 static int read_all(int fd, struct buf *b)
@@ -145,7 +146,18 @@ static int read_all(int fd, struct buf *b)
 	}
 }
 
-static int load(bool data, struct symbols **ret)
+/* Where the line of a name is; 0 if there is none. */
+static uint64_t address_of(const struct buf *text, const char *line_end)
+{
+	const char *p = memmem(text->p, text->len, line_end, strlen(line_end));
+	const char *line = p ? memrchr(text->p, '\n', (size_t)(p - (char *)text->p)) : NULL;
+	uint64_t address = 0;
+
+	line = line ? line + 1 : (const char *)text->p;
+	return p && parse_address(&line, p, &address) ? address : 0;
+}
+
+static int kernel_load(bool data, struct symbols **ret, uint64_t *ret_etext)
 {
 	struct buf text = {0};
 	int rc, fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -154,19 +166,34 @@ static int load(bool data, struct symbols **ret)
 		return err_set(-errno, "/proc/kallsyms: %s", strerror(errno));
 	rc = read_all(fd, &text);
 	close(fd);
-	rc = rc ? rc : parse(&text, data, ret);
+	if (!rc && ret_etext)
+		*ret_etext = address_of(&text, " _etext\n");
+	rc = rc ? rc : symbol_kernel_parse(&text, data, ret);
 	buf_done(&text);
 	return rc;
 }
 
-int symbols_load_kernel(struct symbols **ret)
+int symbols_load_kernel_at(struct kept *k, const uint64_t *at, size_t n, struct symbols **ret,
+			   bool *ret_all)
 {
-	return load(false, ret);
+	struct kernel_ref ref;
+	bool known = k && kernel_ref_here(&ref), kept = false;
+	uint64_t etext = 0;
+	int rc;
+
+	*ret = known ? kernel_kept_get(k, &ref, at, n, &kept) : NULL;
+	*ret_all = !*ret;
+	if (*ret)
+		return 0;
+	rc = kernel_load(false, ret, &etext);
+	if (!rc && known && !kept)
+		kernel_kept_put(k, &ref, *ret, etext);
+	return rc;
 }
 
 int symbols_load_kernel_data(struct symbols **ret)
 {
-	return load(true, ret);
+	return kernel_load(true, ret, NULL);
 }
 
 bool symbols_data_at(const struct symbols *s, uint64_t address, struct symbols_data *ret)

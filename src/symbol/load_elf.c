@@ -17,8 +17,8 @@
 #include "elf/elf.h"
 #include "symbol/table.h"
 
-/* Functions; and labels that somebody took the trouble to export or to give a size (assembler). */
-static bool wanted(const struct elf *e, const struct elf_symbol *sym)
+/* Functions; and labels of assembler code that are exported or have a size. */
+static bool load_elf_wanted(const struct elf *e, const struct elf_symbol *sym)
 {
 	if (sym->section == SHN_UNDEF || sym->bind > STB_GNU_UNIQUE)
 		return false;
@@ -79,10 +79,11 @@ static void add_data(struct pile *p, uint64_t base, const struct elf *main,
 		vec_push(&p->syms, x);
 }
 
-static void add(struct pile *p, uint64_t base, const struct elf *text, const struct elf *from,
-		const struct elf_symbol *sym)
+static void load_elf_add(struct pile *p, uint64_t base, const struct elf *text,
+			 const struct elf *from, const struct elf_symbol *sym)
 {
-	const struct elf_segment *seg = wanted(from, sym) ? text_of(text, sym->value) : NULL;
+	const struct elf_segment *seg =
+		load_elf_wanted(from, sym) ? text_of(text, sym->value) : NULL;
 	struct table_sym x;
 	uint64_t at, size;
 
@@ -100,7 +101,7 @@ static void add(struct pile *p, uint64_t base, const struct elf *text, const str
 	vec_push(&p->syms, x);
 }
 
-/* Addresses are those of `text`: a separate debug file has no segments that mean anything. */
+/* Addresses are those of `text`, because the segments of a separate debug file mean nothing. */
 static int pile_up(struct pile *p, const struct elf *text, const struct elf *from, uint32_t type)
 {
 	uint64_t base = p->names.len;
@@ -115,7 +116,7 @@ static int pile_up(struct pile *p, const struct elf *text, const struct elf *fro
 			if (p->data)
 				add_data(p, base, text, &sym);
 			else
-				add(p, base, text, from, &sym);
+				load_elf_add(p, base, text, from, &sym);
 		}
 		buf_put(&p->names, t.strings.p, t.strings.len);
 		buf_put_u8(&p->names, 0);
@@ -137,8 +138,7 @@ static void pile_up_debugdata(struct pile *p, const struct elf *e)
 	buf_done(&image);
 }
 
-/* "fclose@@GLIBC_2.2.5": the version is for the linker. Names that share their tails share it too.
- */
+/* "fclose@@GLIBC_2.2.5": the version is for the linker. Names with a shared tail also share it. */
 static void cut_version(struct pile *p, const struct table_sym *sym)
 {
 	char *name = (char *)p->names.p + sym->name, *at = *name ? strchr(name + 1, '@') : NULL;
@@ -147,7 +147,8 @@ static void cut_version(struct pile *p, const struct table_sym *sym)
 		*at = '\0';
 }
 
-static int load(const struct elf *e, const struct elf *debug, bool data, struct symbols **ret)
+static int load_elf_load(const struct elf *e, const struct elf *debug, bool data,
+			 struct symbols **ret)
 {
 	struct pile p = {.data = data};
 	struct symbols *s;
@@ -176,12 +177,12 @@ static int load(const struct elf *e, const struct elf *debug, bool data, struct 
 
 int table_load(const struct elf *e, const struct elf *debug, struct symbols **ret)
 {
-	return load(e, debug, false, ret);
+	return load_elf_load(e, debug, false, ret);
 }
 
 int table_load_data(const struct elf *e, const struct elf *debug, struct symbols **ret)
 {
-	return load(e, debug, true, ret);
+	return load_elf_load(e, debug, true, ret);
 }
 
 int symbols_load_image(const void *image, size_t len, struct symbols **ret)
@@ -196,16 +197,12 @@ int symbols_load_image(const void *image, size_t len, struct symbols **ret)
 	return rc;
 }
 
-int symbols_build_id(const char *path, uint8_t *out, size_t room)
+int symbols_build_id(int fd, uint8_t *out, size_t room)
 {
 	struct elf *e = NULL;
-	int fd, rc = file_open(path, 0, &fd);
+	int rc = elf_open_fd(fd, &e);
 
-	if (rc)
-		return rc;
-	rc = elf_open_fd(fd, &e);
 	rc = rc ? rc : elf_build_id(e, out, room);
 	elf_free(e);
-	close(fd);
-	return rc < 0 ? err_add(rc, "%s", path) : rc;
+	return rc;
 }

@@ -27,7 +27,7 @@
 #include "symbol/sandbox.h"
 #include "symbol/table.h"
 
-struct names {
+struct symbol_names {
 	const struct names_job *job;
 	struct elf *elf, *debug; /* read piece by piece */
 	struct symbols *symbols;
@@ -41,7 +41,7 @@ struct names {
 	struct answer answer;
 };
 
-static uint32_t put_name(struct names *n, const char *raw)
+static uint32_t put_name(struct symbol_names *n, const char *raw)
 {
 	char *name;
 	uint32_t number;
@@ -54,7 +54,7 @@ static uint32_t put_name(struct names *n, const char *raw)
 	return number;
 }
 
-static uint32_t symbol_name(struct names *n, const struct table_sym *sym)
+static uint32_t symbol_name(struct symbol_names *n, const struct table_sym *sym)
 {
 	bool fresh;
 	uint64_t *slot = map_put(&n->by_symbol, (uint64_t)(sym - n->symbols->syms.v), &fresh);
@@ -64,7 +64,7 @@ static uint32_t symbol_name(struct names *n, const struct table_sym *sym)
 	return (uint32_t)*slot;
 }
 
-static uint32_t file_name(struct names *n, struct dwarf_unit *u, uint32_t file)
+static uint32_t file_name(struct symbol_names *n, struct dwarf_unit *u, uint32_t file)
 {
 	char path[TABLE_NAME_MAX];
 
@@ -75,9 +75,8 @@ static uint32_t file_name(struct names *n, struct dwarf_unit *u, uint32_t file)
 	return u->files[file];
 }
 
-/* The symbol of a function whose code begins at this address, if it says more than the DWARF name.
- */
-static const struct table_sym *better_name(const struct names *n, uint64_t address)
+/* The symbol of the function that begins at this address, if it says more than the DWARF name. */
+static const struct table_sym *better_name(const struct symbol_names *n, uint64_t address)
 {
 	const struct table_sym *sym;
 	uint64_t offset;
@@ -90,7 +89,7 @@ static const struct table_sym *better_name(const struct names *n, uint64_t addre
 	return sym->exported || demangle_can(table_name(n->symbols, sym)) ? sym : NULL;
 }
 
-static uint32_t find_node_name(struct names *n, const struct dwarf_unit *u,
+static uint32_t find_node_name(struct symbol_names *n, const struct dwarf_unit *u,
 			       const struct dwarf_node *node)
 {
 	bool whole = node->parent == DWARF_NO_NODE, fresh;
@@ -98,7 +97,7 @@ static uint32_t find_node_name(struct names *n, const struct dwarf_unit *u,
 	const char *name;
 	uint64_t *slot;
 
-	/* A function that stands on its own may be called otherwise than its inlined copies. */
+	/* A function may have another name than its inlined copies. */
 	if (whole) {
 		name = dwarf_name(u, node);
 		sym = name && !demangle_can(name) ? better_name(n, node->entry) : NULL;
@@ -110,7 +109,8 @@ static uint32_t find_node_name(struct names *n, const struct dwarf_unit *u,
 	return (uint32_t)*slot;
 }
 
-static uint32_t node_name(struct names *n, const struct dwarf_unit *u, struct dwarf_node *node)
+static uint32_t node_name(struct symbol_names *n, const struct dwarf_unit *u,
+			  struct dwarf_node *node)
 {
 	if (!node->named)
 		node->name = find_node_name(n, u, node);
@@ -119,7 +119,8 @@ static uint32_t node_name(struct names *n, const struct dwarf_unit *u, struct dw
 }
 
 /* Innermost first; the line of a frame is where the one before it was called. */
-static size_t frames_of(struct names *n, const struct dwarf_place *p, struct answer_frame *out)
+static size_t frames_of(struct symbol_names *n, const struct dwarf_place *p,
+			struct answer_frame *out)
 {
 	uint32_t file = p->row ? file_name(n, p->unit, p->row->file) : 0;
 	uint32_t line = p->row ? p->row->line : 0;
@@ -138,8 +139,8 @@ static size_t frames_of(struct names *n, const struct dwarf_place *p, struct ans
 	return count;
 }
 
-/* No answer holds across the border of a segment: addresses may make a jump there. */
-static void enter_segment(struct names *n, uint64_t offset)
+/* No answer holds across the border of a segment, where addresses may jump. */
+static void enter_segment(struct symbol_names *n, uint64_t offset)
 {
 	const struct elf *e = n->elf;
 	uint64_t address = 0;
@@ -161,7 +162,8 @@ static void enter_segment(struct names *n, uint64_t offset)
 }
 
 /* Fills the frames of one offset; *end is the first offset that may have others. */
-static size_t look_up(struct names *n, uint64_t offset, struct answer_frame *out, uint64_t *end)
+static size_t look_up(struct symbol_names *n, uint64_t offset, struct answer_frame *out,
+		      uint64_t *end)
 {
 	const struct table_sym *sym = NULL;
 	struct dwarf_place place = {.node = DWARF_NO_NODE, .end = UINT64_MAX};
@@ -190,7 +192,7 @@ static size_t look_up(struct names *n, uint64_t offset, struct answer_frame *out
 	return out[0].name ? 1 : 0;
 }
 
-static void answer_all(struct names *n)
+static void answer_all(struct symbol_names *n)
 {
 	const struct names_job *job = n->job;
 	struct answer_frame frames[SYMBOLS_FRAMES_MAX];
@@ -224,7 +226,7 @@ struct elf *names_map(int fd)
 int names_work(void *ctx)
 {
 	const struct names_job *job = ctx;
-	struct names n = {.job = job};
+	struct symbol_names n = {.job = job};
 	struct elf *dwarf = NULL;
 	int rc = elf_open_fd(job->main, &n.elf);
 

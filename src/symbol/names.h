@@ -26,9 +26,9 @@ int names_work_data(void *ctx);
 struct elf;
 
 /*
- * Debug information is read in place, through a mapping: most of a large file is never touched. If
- * its owner cuts it off meanwhile, this process dies, and the next one goes without. NULL if it
- * cannot be had.
+ * Debug information is read in place, through a mapping, because most of a large file is never
+ * touched. If its owner shortens it meanwhile, this process dies, and the next one does without.
+ * NULL on failure.
  */
 struct elf *names_map(int fd);
 

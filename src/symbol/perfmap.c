@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * /tmp/perf-PID.map: lines of "HEXADDR HEXSIZE name". The JIT compiler appends a line whenever it
- * has made code, also where other code was before: of the lines that cover an address the last one
- * is right. So the lines are gone through from the last to the first, and each takes the addresses
- * that nobody has taken yet; those that have been are jumped over, which makes the whole work
- * proportional to the lines and addresses, however often they overlap.
+ * has made code, also where other code was before: of the lines that cover an address, the last one
+ * is right. So lines are read from the last to the first, and each takes the addresses that are
+ * still free. Taken ones are skipped at once, so that the work is proportional to the lines and
+ * addresses, however often they overlap.
  *
- * Anybody may put a file of that name into /tmp. It is believed only if it is a regular file that
- * belongs to the process's user or to root, and that nobody else can write.
+ * Anybody may put a file of that name into /tmp. Thaw believes it only if it is a regular file, not
+ * a link, belongs to the process's user or to root, and nobody else can write to it.
  */
 #include "symbol/perfmap.h"
 
@@ -21,11 +21,12 @@
 
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "symbol/answer.h"
 #include "symbol/demangle.h"
+#include "symbol/opener.h"
 #include "symbol/sandbox.h"
-#include "symbol/table.h"
 
 #define MAP_BYTES_MAX (512u << 20)
 #define LINES_MAX (8u << 20)
@@ -75,17 +76,7 @@ static bool take_line(struct cursor *all, size_t len, struct line *ret)
 
 static size_t first_at_or_above(const uint64_t *v, size_t n, uint64_t x)
 {
-	size_t lo = 0;
-
-	while (lo < n) {
-		size_t mid = lo + (n - lo) / 2;
-
-		if (v[mid] < x)
-			lo = mid + 1;
-		else
-			n = mid;
-	}
-	return lo;
+	return SEARCH(0, n, mid, v[mid] < x);
 }
 
 /* The first one from i on that is still free; next[i] == i means free, next[n] == n. */
@@ -155,8 +146,7 @@ static uint32_t pid_inside(uint32_t pid)
 }
 
 /*
- * The process's user; of a process that has ended, the one who asks: whoever started thaw usually
- * started the program too.
+ * The process's user; if the process has ended, thaw's user, who usually started the program too.
  */
 static uid_t user_of(uint32_t pid, bool *ret_alive)
 {
@@ -193,7 +183,7 @@ int perfmap_open(uint32_t pid, int *ret_fd)
 	int fd, rc;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", alive ? pid_inside(pid) : pid);
-	rc = file_open(path, alive ? pid : 0, &fd);
+	rc = opener_open_nofollow(alive ? pid : 0, path, &fd);
 	if (rc)
 		return rc;
 	rc = check_owner(fd, user);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* -ENOENT if the process has none, -EPERM with words if it is not to be believed. */
+/* -ENOENT if the process has none, -EPERM with a message if it cannot be trusted. */
 int perfmap_open(uint32_t pid, int *ret_fd);
 
 /*

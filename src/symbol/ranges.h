@@ -12,24 +12,25 @@
 
 #include "base/vec.h"
 
-struct range {
+struct symbol_range {
 	uint64_t begin, end;
 	uint32_t id;
 	uint32_t order; /* of adding: breaks ties */
 };
 
-struct ranges {
-	VEC(struct range) in;
-	VEC(struct range) out; /* sorted, disjoint */
+struct symbol_ranges {
+	VEC(struct symbol_range) in;
+	VEC(struct symbol_range) out; /* sorted, disjoint */
 };
 
-void ranges_add(struct ranges *r, uint64_t begin, uint64_t end, uint32_t id);
-void ranges_build(struct ranges *r);
+void ranges_add(struct symbol_ranges *r, uint64_t begin, uint64_t end, uint32_t id);
+void ranges_build(struct symbol_ranges *r);
 /* The range that holds the address, or NULL; *ret_next is then where the next one begins. */
-const struct range *ranges_find(const struct ranges *r, uint64_t at, uint64_t *ret_next);
+const struct symbol_range *ranges_find(const struct symbol_ranges *r, uint64_t at,
+				       uint64_t *ret_next);
 /* The same, fastest if `at` mostly grows from call to call. *hint is 0 at first. */
-const struct range *ranges_find_from(const struct ranges *r, size_t *hint, uint64_t at,
-				     uint64_t *ret_next);
-void ranges_done(struct ranges *r);
+const struct symbol_range *ranges_find_from(const struct symbol_ranges *r, size_t *hint,
+					    uint64_t at, uint64_t *ret_next);
+void ranges_done(struct symbol_ranges *r);
 
 #endif

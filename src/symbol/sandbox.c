@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The walls around the code that parses a target's files. Whoever takes that code over can read the
- * files that were open for it, compute for a while, and give wrong names: nothing else. It has no
- * user id that owns anything, no capability, no file system, no network, no other process; it ends
- * with the process that started it.
+ * The walls around the code that parses a target's files. An attacker who takes that code over can
+ * read the files that were open for it, compute for a while, and give wrong names: nothing else.
+ * The process has no user id that owns anything, no capability, no file system, no network, no
+ * other process; it ends with its parent.
  *
  * A system call that is not on the list fails with EPERM rather than killing: libraries ask for
- * small things (the size of memory, a random number) in other ways from version to version, and
- * manage without. Where the kernel has no seccomp the other walls stand.
+ * small things (the size of memory, a random number) differently in each version, and manage
+ * without. Where the kernel has no seccomp, the other walls stand.
  *
  * The sanitizers reserve terabytes of addresses: builds with them have no limit of memory. They
  * also keep standard error, for their findings.
@@ -16,10 +16,8 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +45,15 @@
 #define SANITIZED 0
 #endif
 
-/* Above all places that they may have to go to. */
+void sandbox_quiet(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; null >= 0 && i < (SANITIZED ? 2 : 3); i++)
+		(void)dup2(null, i);
+}
+
+/* Moves a descriptor above all its possible final places. */
 static int out_of_the_way(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, SANDBOX_FILES + SANDBOX_FILES_MAX);
@@ -70,9 +76,36 @@ int sandbox_descriptors(int answer, const int *files, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (dup2(moved[i], SANDBOX_FILES + (int)i) < 0)
 			return -errno;
-	/* Before 5.9 there is no such call; what stays open there cannot be written to. */
+	/* Before 5.9 there is no such call; files that stay open there cannot be written. */
 	(void)syscall(SYS_close_range, SANDBOX_FILES + (unsigned)n, ~0u, 0);
 	return 0;
+}
+
+void sandbox_shared_memory(void)
+{
+	struct {
+		unsigned long begin, end;
+	} found[64];
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512], mode[8];
+	size_t n;
+
+	/* Unmapping changes the list that is being read: unmap some, then read it anew. */
+	do {
+		n = 0;
+		while (f && n < ARRAY_LEN(found) && fgets(line, sizeof(line), f))
+			if (sscanf(line, "%lx-%lx %7s", &found[n].begin, &found[n].end, mode) ==
+				    3 &&
+			    mode[1] == 'w' && mode[3] == 's')
+				n++;
+		for (size_t i = 0; i < n; i++)
+			if (munmap((void *)found[i].begin, found[i].end - found[i].begin))
+				_exit(2);
+		if (f)
+			rewind(f);
+	} while (n);
+	if (f)
+		fclose(f);
 }
 
 static unsigned caller(const char *variable)
@@ -88,8 +121,7 @@ int sandbox_privileges(bool as_caller)
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {{0}};
 
-	/* In a user namespace without such users this fails; without capabilities root is nobody.
-	 */
+	/* May fail in a user namespace; dropping capabilities makes root harmless anyway. */
 	if (geteuid() == 0) {
 		unsigned uid = as_caller ? caller("SUDO_UID") : NOBODY;
 		unsigned gid = as_caller ? caller("SUDO_GID") : NOBODY;
@@ -103,7 +135,7 @@ int sandbox_privileges(bool as_caller)
 		return -errno;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	/* Changing the user forgets these: they come last. */
+	/* Last, because changing the user resets both. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	return 0;
@@ -132,7 +164,7 @@ static uint64_t file_bytes(void)
 	return sum;
 }
 
-static void limit(int resource, uint64_t value)
+static void sandbox_limit(int resource, uint64_t value)
 {
 	struct rlimit r = {.rlim_cur = value, .rlim_max = value};
 
@@ -143,92 +175,63 @@ static void limits(const struct sandbox_limits *l)
 {
 	uint64_t memory = address_space() + file_bytes() + l->memory;
 
-	limit(RLIMIT_CPU, l->cpu_seconds);
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_FSIZE, 0);
-	limit(RLIMIT_NOFILE, 0);
+	sandbox_limit(RLIMIT_CPU, l->cpu_seconds);
+	sandbox_limit(RLIMIT_CORE, 0);
+	sandbox_limit(RLIMIT_FSIZE, 0);
+	sandbox_limit(RLIMIT_NOFILE, l->receives ? SANDBOX_FILES + 1 : 0);
 	if (!SANITIZED)
-		limit(RLIMIT_AS, memory);
+		sandbox_limit(RLIMIT_AS, memory);
 }
 
-static const unsigned plain_calls[] = {
-	SYS_read,	 SYS_pread64,	SYS_lseek,	 SYS_fstat,	    SYS_newfstatat,
-	SYS_close,	 SYS_munmap,	SYS_mremap,	 SYS_brk,	    SYS_madvise,
-	SYS_futex,	 SYS_exit,	SYS_exit_group,	 SYS_rt_sigreturn,  SYS_rt_sigprocmask,
-	SYS_sigaltstack, SYS_getrandom, SYS_sysinfo,	 SYS_clock_gettime, SYS_gettimeofday,
-	SYS_getpid,	 SYS_gettid,	SYS_sched_yield,
+static const int plain_calls[] = {
+	SCMP_SYS(read),		 SCMP_SYS(pread64),	 SCMP_SYS(lseek),
+	SCMP_SYS(fstat),	 SCMP_SYS(newfstatat),	 SCMP_SYS(close),
+	SCMP_SYS(munmap),	 SCMP_SYS(mremap),	 SCMP_SYS(brk),
+	SCMP_SYS(madvise),	 SCMP_SYS(futex),	 SCMP_SYS(exit),
+	SCMP_SYS(exit_group),	 SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(sigaltstack),	 SCMP_SYS(getrandom),	 SCMP_SYS(sysinfo),
+	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(getpid),
+	SCMP_SYS(gettid),	 SCMP_SYS(sched_yield),
 };
 
-struct filter {
-	struct sock_filter v[160];
-	unsigned short n;
-};
-
-static void put(struct filter *f, uint16_t code, uint8_t jt, uint8_t jf, uint32_t k)
+static void allow(scmp_filter_ctx f, int call)
 {
-	if (f->n < ARRAY_LEN(f->v))
-		f->v[f->n++] = (struct sock_filter)BPF_JUMP(code, k, jt, jf);
+	(void)seccomp_rule_add(f, SCMP_ACT_ALLOW, call, 0);
 }
 
-static void load(struct filter *f, size_t offset)
+/* Allows the call only where these bits of an argument have this value. */
+static void allow_if(scmp_filter_ctx f, int call, unsigned arg, uint32_t bits, uint32_t value)
 {
-	put(f, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
+	struct scmp_arg_cmp has = {arg, SCMP_CMP_MASKED_EQ, bits, value};
+
+	(void)seccomp_rule_add_array(f, SCMP_ACT_ALLOW, call, 1, &has);
 }
 
-static void answer_with(struct filter *f, uint32_t action)
+static void calls(const struct sandbox_limits *l)
 {
-	put(f, BPF_RET | BPF_K, 0, 0, action);
-}
+	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 
-#define DENY (SECCOMP_RET_ERRNO | EPERM)
-#define ARG(i) (offsetof(struct seccomp_data, args) + 8 * (i)) /* its low half */
-
-/* Memory may be had, but not run. */
-static void allow_unless_bits(struct filter *f, uint32_t call, unsigned arg, uint32_t bits)
-{
-	put(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, call);
-	load(f, ARG(arg));
-	put(f, BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
-	answer_with(f, DENY);
-	answer_with(f, SECCOMP_RET_ALLOW);
-}
-
-static void allow_if_equal(struct filter *f, uint32_t call, unsigned arg, uint32_t value)
-{
-	put(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, call);
-	load(f, ARG(arg));
-	put(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, value);
-	answer_with(f, DENY);
-	answer_with(f, SECCOMP_RET_ALLOW);
-}
-
-static void calls(void)
-{
-	struct filter f = {.n = 0};
-	struct sock_fprog prog;
-
-	load(&f, offsetof(struct seccomp_data, arch));
-	put(&f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AUDIT_ARCH_X86_64);
-	answer_with(&f, SECCOMP_RET_KILL_PROCESS);
-	load(&f, offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < ARRAY_LEN(plain_calls); i++) {
-		put(&f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, plain_calls[i]);
-		answer_with(&f, SECCOMP_RET_ALLOW);
-	}
-	allow_unless_bits(&f, SYS_mmap, 2, PROT_EXEC);
-	allow_unless_bits(&f, SYS_mprotect, 2, PROT_EXEC);
-	allow_if_equal(&f, SYS_fcntl, 1, F_GETFD);
+	if (!f)
+		return;
+	(void)seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	for (size_t i = 0; i < ARRAY_LEN(plain_calls); i++)
+		allow(f, plain_calls[i]);
+	/* Memory may be mapped, but not executed. */
+	allow_if(f, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
+	allow_if(f, SCMP_SYS(mprotect), 2, PROT_EXEC, 0);
+	allow_if(f, SCMP_SYS(fcntl), 1, ~0u, F_GETFD);
+	if (l->receives)
+		allow_if(f, SCMP_SYS(recvmsg), 0, ~0u, SANDBOX_ANSWER);
 	if (!SANITIZED)
-		allow_if_equal(&f, SYS_write, 0, SANDBOX_ANSWER);
+		allow_if(f, SCMP_SYS(write), 0, ~0u, SANDBOX_ANSWER);
 	else
-		allow_unless_bits(&f, SYS_write, 0, ~3u);
-	answer_with(&f, DENY);
-	prog = (struct sock_fprog){.len = f.n, .filter = f.v};
-	(void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);
+		allow_if(f, SCMP_SYS(write), 0, ~3u, 0);
+	(void)seccomp_load(f);
+	seccomp_release(f);
 }
 
 void sandbox_seal(const struct sandbox_limits *l)
 {
 	limits(l);
-	calls();
+	calls(l);
 }

@@ -3,10 +3,9 @@
  * Offsets in order, each once. A million of them take longer to compare with each other than to
  * name, so they are not compared.
  *
- * Those of one file mostly lie close together, and many are the same: a bit for every place from
- * the lowest to the highest, set and read back, is all that it takes. Where that would be more
- * memory than the offsets themselves, they are dealt out by their lowest byte, then by the next,
- * and so on; bytes that are the same in all are left alone.
+ * Those of one file mostly lie close together, and many are the same: setting a bit for each, and
+ * reading the bits back, is enough. Where the bits would take more memory than the offsets, a radix
+ * sort goes byte by byte from the lowest; it skips bytes that are the same in all.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -18,16 +18,24 @@ struct symbols;
 
 /* From the bytes of an ELF file in memory (the vDSO). Lookups take offsets into these bytes. */
 int symbols_load_image(const void *image, size_t len, struct symbols **ret);
-/* The running kernel's, modules included. -EPERM with words if the addresses are hidden. */
-int symbols_load_kernel(struct symbols **ret);
+/*
+ * The running kernel's functions at these (ascending) addresses, if possible from what an earlier
+ * recording has kept; otherwise (*ret_all) all functions, modules included. `k` may be NULL. -EPERM
+ * with words if the kernel hides its addresses.
+ */
+struct kept;
+int symbols_load_kernel_at(struct kept *k, const uint64_t *at, size_t n, struct symbols **ret,
+			   bool *ret_all);
+/* Where the running kernel begins; 0 if it does not tell us. */
+uint64_t symbols_kernel_text(void);
 void symbols_free(struct symbols *s);
 
 /* The function that contains the offset, or NULL. A name is valid as long as `s`. */
 const char *symbols_find(const struct symbols *s, uint64_t offset, uint64_t *ret_distance);
 size_t symbols_count(const struct symbols *s);
 
-/* The build id of an ELF file: its length, or a negative errno. */
-int symbols_build_id(const char *path, uint8_t *out, size_t room);
+/* The build id of an open ELF file: its length, or a negative errno. */
+int symbols_build_id(int fd, uint8_t *out, size_t room);
 
 /* One function at an address. An address inside inlined code has several, innermost first. */
 struct symbols_frame {
@@ -40,13 +48,16 @@ struct symbols_frame {
 #define SYMBOLS_FRAMES_MAX 64
 
 struct symbols_query {
-	const char *path; /* as the process saw it; " (deleted)" may follow */
-	uint32_t pid;	  /* a process that maps it, or 0: below its root it is looked for first */
+	const char *path;    /* as the process saw it; " (deleted)" may follow */
+	uint32_t pid;	     /* a process that maps it, below whose root to look; 0: below ours */
+	uint64_t dev, inode; /* as /proc/PID/maps had them; inode 0: not known */
 	const uint8_t *build_id; /* what was mapped; a file with another one is not asked */
 	size_t build_id_len;
 	const uint64_t *offsets; /* into the file; ascending ones are answered fastest */
 	size_t n;
 	uint64_t until_ns; /* clock_mono_ns() at which to give up; 0: after a limit of its own */
+	/* A file that does not answer for so long is given up (-EHOSTDOWN); 0: after a limit. */
+	uint64_t still_ns;
 	const char *debug_dir; /* NULL: /usr/lib/debug */
 };
 
@@ -57,7 +68,7 @@ typedef void symbols_fn(void *ctx, size_t first, size_t count, const struct symb
 /* Puts offsets in order, each once; returns how many remain. */
 size_t symbols_order_offsets(uint64_t *offsets, size_t n);
 
-/* Something was found, but not all that is there to be found; err_msg() says what is missing. */
+/* Only a part was found; err_msg() says what is missing. */
 #define SYMBOLS_PARTLY 1
 
 /*
@@ -73,7 +84,7 @@ int symbols_resolve_jit(const struct symbols_query *q, symbols_fn *fn, void *ctx
 
 /*
  * A named piece of data: a variable, or the innermost member of it that holds what was asked for.
- * Of a lock every byte has the lock's name; elsewhere "name+0x10" is the way to say where in it.
+ * Every byte of a lock has the lock's name; elsewhere "name+0x10" says where in it.
  */
 struct symbols_data {
 	const char *name; /* "commit_lock", "server.pool[3].lock" */

@@ -3,14 +3,13 @@
  * From a pile of symbols to disjoint ranges:
  *
  * 1. Sort by address. Symbols at one address are aliases: one name stays, with the longest range.
- * It is the one that a person would have written: a function before a label, an exported name
- * before a local one, one without leading underscores, a short one ("write" rather than
- * "__libc_write").
- * 2. A symbol that is no more than a label (not a function, or without a size) and lies inside a
- *    function of known size is dropped: loops in assembler code must not cut functions up. Outside,
- * a symbol without a size ends at the next symbol, or after a limit.
+ *    It is the one that a person would write: a function before a label, an exported name before a
+ *    local one, one without leading underscores, a short one ("write" rather than "__libc_write").
+ * 2. Drop a mere label (not a function, or without a size) inside a function of known size: loops
+ *    in assembler code must not cut functions up. Outside, a symbol without a size ends at the
+ *    next symbol, or after a limit.
  * 3. Where ranges still overlap, the one that begins last wins: an inner function takes its part,
- * and behind its end the outer one goes on.
+ *    and the outer one goes on behind its end.
  *
  * What no range covers has no name. On a stripped library the nearest symbol below an address is
  * usually the wrong function, and no name is better than a wrong one.
@@ -26,7 +25,7 @@ struct symbols *table_new(struct buf *names)
 {
 	struct symbols *s = mem_zalloc(sizeof(*s));
 
-	/* Names go to terminals: an escape sequence in a hostile file must not get there. */
+	/* Names are printed on terminals: strip a hostile file's escape sequences. */
 	for (size_t i = 0; i < names->len; i++)
 		if ((names->p[i] && names->p[i] < 0x20) || names->p[i] == 0x7f)
 			names->p[i] = '?';
@@ -149,7 +148,7 @@ size_t symbols_count(const struct symbols *s)
 	return s->syms.n;
 }
 
-static const struct table_sym *sym_of(const struct symbols *s, const struct range *r,
+static const struct table_sym *sym_of(const struct symbols *s, const struct symbol_range *r,
 				      uint64_t *ret_end)
 {
 	if (!r)

@@ -32,7 +32,7 @@ struct table_sym {
 struct symbols {
 	struct buf names; /* terminated, without control characters */
 	VEC(struct table_sym) syms;
-	struct ranges ranges; /* ids are indexes into syms */
+	struct symbol_ranges ranges; /* ids are indexes into syms */
 };
 
 /* Takes the names over (and leaves an empty buffer). Every offset given later must lie within. */
@@ -60,11 +60,5 @@ int debugdata_unpack(const struct elf *e, struct buf *ret);
 /* Kernel symbols from the text of /proc/kallsyms, which becomes the table's. */
 int kallsyms_parse(struct buf *text, struct symbols **ret);
 int kallsyms_parse_data(struct buf *text, struct symbols **ret);
-
-/*
- * Opens a regular file, and nothing else, whatever the path leads to; see file.c. The path is one
- * inside the root of `pid` unless that is 0; -ESRCH if that root cannot be reached.
- */
-int file_open(const char *path, uint32_t pid, int *ret_fd);
 
 #endif

@@ -8,10 +8,9 @@
  *
  * A piece is never cut in two, so each program runs once.
  *
- * Two things are known better than the sections know them. The return from a signal handler goes
- * to a stub of two instructions, whose description is missing or wrong in some C libraries; it is
- * recognised by its bytes. The entry point of a program has no caller, but not every C library
- * says so.
+ * We know two things better than the sections. The return from a signal handler goes to a stub of
+ * two instructions, whose description is missing or wrong in some C libraries; we recognise it by
+ * its bytes. The entry point of a program has no caller, but not every C library says so.
  */
 #include "unwind/pieces.h"
 
@@ -23,17 +22,19 @@
 #include "unwind/table.h"
 
 #define ENTRY_SIZE 64u
+#define SIGRETURN_MAX 16u
+#define SIGRETURN_ALIGNED_MAX 64u
 #define WINDOW (64u << 10)
 #define BLOCK_OF_FIRST 0x10000ull
 
 /* A window on the code, moved along as addresses are asked for in order. */
-struct text {
+struct code_text {
 	const struct elf *elf;
 	struct buf window;
 	uint64_t vaddr;
 };
 
-static const uint8_t *text_at(struct text *t, uint64_t vaddr, size_t n)
+static const uint8_t *text_at(struct code_text *t, uint64_t vaddr, size_t n)
 {
 	uint64_t offset, size;
 
@@ -51,12 +52,12 @@ static const uint8_t *text_at(struct text *t, uint64_t vaddr, size_t n)
 }
 
 /* mov $15, %rax; syscall. Some describe it from a byte earlier, for lookups of return addresses. */
-static bool is_sigreturn(struct text *t, uint64_t begin, uint64_t end)
+static bool is_sigreturn(struct code_text *t, uint64_t begin, uint64_t end, uint64_t max)
 {
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	const uint8_t *p;
 
-	if (end - begin < sizeof(code) || end - begin > 16)
+	if (end - begin < sizeof(code) || end - begin > max)
 		return false;
 	p = text_at(t, begin, sizeof(code) + 1);
 	return p && (!memcmp(p, code, sizeof(code)) || !memcmp(p + 1, code, sizeof(code)));
@@ -73,13 +74,14 @@ static int by_place(const void *a, const void *b)
 	return x->program < y->program ? -1 : x->program > y->program;
 }
 
-static int collect(struct pieces *p, enum piece_kind kind, uint64_t text_begin, uint64_t text_end)
+static int unwind_pieces_collect(struct pieces *p, enum piece_kind kind, uint64_t text_begin,
+				 uint64_t text_end)
 {
 	struct cfi *c = &p->cfi[kind];
 	struct cfi_fde fde;
 
 	while (cfi_next(c, &fde)) {
-		/* The linker leaves FDEs of functions that it has dropped at 0, or out of reach. */
+		/* The linker leaves the FDEs of dropped functions at 0, or out of range. */
 		if (!fde.begin || fde.begin < text_begin || fde.begin >= text_end)
 			continue;
 		if (p->list.n == UNWIND_PIECES_MAX)
@@ -100,7 +102,30 @@ static int collect(struct pieces *p, enum piece_kind kind, uint64_t text_begin, 
 	return 0;
 }
 
-static void sort(struct pieces *p)
+/* Go's own table knows more than its compiler's debug information: where stacks end. */
+static int collect_go(struct pieces *p, const struct elf *e, uint64_t text_begin, uint64_t text_end)
+{
+	static const uint32_t kinds[] = {[GOLANG_PLAIN] = PIECE_GO,
+					 [GOLANG_END] = PIECE_ENTRY,
+					 [GOLANG_OTHER] = PIECE_GO_OTHER};
+	struct golang_function f;
+
+	for (uint32_t i = 0; i < p->golang.n; i++) {
+		if (!golang_function(&p->golang, e, i, &f) || f.begin < text_begin ||
+		    f.end > text_end)
+			continue;
+		if (p->list.n == UNWIND_PIECES_MAX)
+			return err_set(-EFBIG, "more than %u functions", UNWIND_PIECES_MAX);
+		vec_push(&p->list, (struct piece){.begin = (uint32_t)(f.begin - p->first),
+						  .end = (uint32_t)(f.end - p->first),
+						  .kind = kinds[f.kind],
+						  .program = f.rows,
+						  .fde_begin = (uint32_t)(f.begin - p->first)});
+	}
+	return 0;
+}
+
+static void pieces_sort(struct pieces *p)
 {
 	size_t n = p->list.n;
 
@@ -114,16 +139,18 @@ static void sort(struct pieces *p)
 
 static void mark_signals(struct pieces *p, const struct elf *e)
 {
-	struct text text = {.elf = e};
+	struct code_text text = {.elf = e};
 
 	for (size_t i = 0; i < p->list.n; i++) {
 		struct piece *x = &p->list.v[i];
+		bool told = x->kind <= PIECE_DEBUG && p->cfi[x->kind].cies[x->cie].signal;
+		/* Pieces of Go include alignment. */
+		uint64_t max = x->kind == PIECE_GO ? SIGRETURN_ALIGNED_MAX : SIGRETURN_MAX;
 
-		if (!p->cfi[x->kind].cies[x->cie].signal &&
-		    !is_sigreturn(&text, p->first + x->begin, p->first + x->end))
+		if (!told && !is_sigreturn(&text, p->first + x->begin, p->first + x->end, max))
 			continue;
 		x->kind = PIECE_SIGNAL;
-		/* Lookups of return addresses look a byte before them. */
+		/* A lookup of a return address looks at the byte before it. */
 		if (x->begin)
 			x->begin--;
 	}
@@ -131,7 +158,7 @@ static void mark_signals(struct pieces *p, const struct elf *e)
 }
 
 /* Makes the sorted list disjoint, in place. */
-static void resolve(struct pieces *p)
+static void pieces_resolve(struct pieces *p)
 {
 	uint32_t next_eh = UINT32_MAX, covered = 0;
 	size_t kept = 0;
@@ -196,7 +223,7 @@ static bool begins_program(const uint8_t *code)
 /* Shared libraries have entry points too, mostly by accident. */
 static bool is_program(const struct elf *e, uint64_t entry)
 {
-	struct text text = {.elf = e};
+	struct code_text text = {.elf = e};
 	const uint8_t *code;
 	bool yes = e->type == ET_EXEC;
 
@@ -213,8 +240,10 @@ static bool ends_at(const struct pieces *p, const struct piece *x, uint64_t vadd
 	struct cfi_rows rows;
 	struct cfi_row row;
 
-	if (x->kind == PIECE_SIGNAL)
+	if (x->kind == PIECE_SIGNAL || x->kind == PIECE_ENTRY)
 		return true;
+	if (x->kind > PIECE_DEBUG)
+		return false;
 	pieces_rows(p, x, &rows);
 	while (cfi_rows_next(&rows, &row))
 		if (vaddr >= row.begin && vaddr < row.end)
@@ -222,7 +251,7 @@ static bool ends_at(const struct pieces *p, const struct piece *x, uint64_t vadd
 	return false;
 }
 
-static void insert(struct pieces *p, size_t at, struct piece x)
+static void pieces_insert(struct pieces *p, size_t at, struct piece x)
 {
 	(void)vec_add(&p->list);
 	memmove(&p->list.v[at + 1], &p->list.v[at], (p->list.n - 1 - at) * sizeof(x));
@@ -248,30 +277,32 @@ static void mark_entry(struct pieces *p, const struct elf *e, uint64_t begin, ui
 	x.end = (uint32_t)(end - entry < ENTRY_SIZE ? end - p->first : x.begin + ENTRY_SIZE);
 	if (at < p->list.n && p->list.v[at].begin < x.end)
 		x.end = p->list.v[at].begin;
-	insert(p, at, x);
+	pieces_insert(p, at, x);
 }
 
-static int gather(const struct elf *e, struct pieces *p, uint64_t begin, uint64_t end)
+static int pieces_gather(const struct elf *e, struct pieces *p, uint64_t begin, uint64_t end)
 {
 	int eh = cfi_open(e, false, &p->cfi[PIECE_EH]);
-	int debug, rc;
+	int debug, go, rc;
 
 	if (eh && eh != -ENODATA)
 		return err_add(eh, ".eh_frame");
 	debug = cfi_open(e, true, &p->cfi[PIECE_DEBUG]);
-	if (eh && debug)
+	go = golang_open(e, &p->golang);
+	if (eh && debug && go)
 		return err_set(-ENODATA, "no call frame information");
-	rc = collect(p, PIECE_EH, begin, end);
-	rc = rc ? rc : collect(p, PIECE_DEBUG, begin, end);
+	rc = unwind_pieces_collect(p, PIECE_EH, begin, end);
+	rc = rc ? rc : unwind_pieces_collect(p, PIECE_DEBUG, begin, end);
+	rc = rc ? rc : collect_go(p, e, begin, end);
 	if (rc)
 		return rc;
 	if (!p->list.n)
 		return err_set(-ENODATA, "no call frame information for its code");
-	sort(p);
+	pieces_sort(p);
 	mark_signals(p, e);
 	/* A signal's piece may now begin where another does. */
-	sort(p);
-	resolve(p);
+	pieces_sort(p);
+	pieces_resolve(p);
 	mark_entry(p, e, begin, end);
 	pieces_add_startup(p, e);
 	return 0;
@@ -289,7 +320,7 @@ int pieces_collect(const struct elf *e, struct pieces *ret)
 	if (end - p.first > UNWIND_SPAN_MAX)
 		return err_set(-EFBIG, "%llu MiB of code",
 			       (unsigned long long)((end - p.first) >> 20));
-	rc = gather(e, &p, begin, end);
+	rc = pieces_gather(e, &p, begin, end);
 	if (rc) {
 		pieces_done(&p);
 		return rc;
@@ -303,4 +334,5 @@ void pieces_done(struct pieces *p)
 	vec_done(&p->list);
 	cfi_done(&p->cfi[PIECE_EH]);
 	cfi_done(&p->cfi[PIECE_DEBUG]);
+	golang_done(&p->golang);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The code that every C program and library begins and ends with, and that comes without unwind
- * information from most distributions: _init and _fini of crti.o, and the few functions of
- * crtbegin.o. It is little, but touched first, so it is there where pages are read from disk.
+ * The code that every C program and library begins and ends with: _init and _fini of crti.o, and
+ * the few functions of crtbegin.o. Most distributions ship it without unwind information. There is
+ * little of it, but it runs first, so its stacks are those where pages are read from disk.
  *
  * It is recognised by its bytes, in the gaps that the sections leave:
  *
@@ -20,7 +20,7 @@
 #define INIT_MAX 64u
 #define DYNAMIC_MAX (64u << 10)
 
-struct run {
+struct code_run {
 	uint32_t end; /* from its beginning */
 	uint32_t kind;
 };
@@ -33,7 +33,7 @@ static bool bytes_of(const struct elf *e, uint64_t vaddr, size_t n, struct buf *
 }
 
 /* Puts runs, one behind the other from `begin` on, before the piece `at`. */
-static void insert_runs(struct pieces *p, size_t at, uint32_t begin, const struct run *runs,
+static void insert_runs(struct pieces *p, size_t at, uint32_t begin, const struct code_run *runs,
 			size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -70,7 +70,7 @@ static uint32_t seek(const uint8_t *code, uint32_t from, uint32_t to, const char
 	return to;
 }
 
-/* As the dynamic section has it; programs without one have sections. */
+/* Takes it from the dynamic section, or from the sections of programs without one. */
 static bool init_address(const struct elf *e, uint64_t tag, const char *name, uint64_t *ret)
 {
 	const struct elf_section *s = elf_section(e, name);
@@ -100,7 +100,7 @@ static bool init_address(const struct elf *e, uint64_t tag, const char *name, ui
 	return s;
 }
 
-static size_t init_runs(const uint8_t *code, uint32_t n, struct run *ret)
+static size_t init_runs(const uint8_t *code, uint32_t n, struct code_run *ret)
 {
 	uint32_t head = n > 8 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4) ? 8 : 4, end;
 
@@ -109,9 +109,9 @@ static size_t init_runs(const uint8_t *code, uint32_t n, struct run *ret)
 	end = seek(code, head, n, "\x48\x83\xc4\x08\xc3", 5) + 5;
 	if (end > n)
 		return 0;
-	ret[0] = (struct run){head, PIECE_BARE};
-	ret[1] = (struct run){end - 1, PIECE_PUSHED};
-	ret[2] = (struct run){end, PIECE_BARE};
+	ret[0] = (struct code_run){head, PIECE_BARE};
+	ret[1] = (struct code_run){end - 1, PIECE_PUSHED};
+	ret[2] = (struct code_run){end, PIECE_BARE};
 	return 3;
 }
 
@@ -119,7 +119,7 @@ static void add_init(struct pieces *p, const struct elf *e, uint64_t tag, const 
 {
 	uint64_t addr, text, end;
 	struct buf code = {0};
-	struct run runs[3];
+	struct code_run runs[3];
 	uint32_t from;
 	size_t at, got = 0;
 
@@ -145,7 +145,7 @@ static bool begins_dtors(const uint8_t *c)
 	return c[0] == 0x80 && c[1] == 0x3d && c[6] == 0 && c[7] == 0x75 && c[9] == 0x55;
 }
 
-static size_t crtbegin_runs(const uint8_t *code, uint32_t n, struct run *ret)
+static size_t crtbegin_runs(const uint8_t *code, uint32_t n, struct code_run *ret)
 {
 	for (uint32_t i = 0; i + 32 <= n; i++) {
 		uint32_t push = i + 10, end = push + 64 < n ? push + 64 : n, mov, pop;
@@ -156,10 +156,10 @@ static size_t crtbegin_runs(const uint8_t *code, uint32_t n, struct run *ret)
 		pop = seek(code, mov < end ? mov : end, end, "\x5d\xc3", 2) + 1;
 		if (pop > end)
 			continue;
-		ret[0] = (struct run){push, PIECE_BARE};
-		ret[1] = (struct run){mov, PIECE_PUSHED_RBP};
-		ret[2] = (struct run){pop, PIECE_FRAME};
-		ret[3] = (struct run){n, PIECE_BARE};
+		ret[0] = (struct code_run){push, PIECE_BARE};
+		ret[1] = (struct code_run){mov, PIECE_PUSHED_RBP};
+		ret[2] = (struct code_run){pop, PIECE_FRAME};
+		ret[3] = (struct code_run){n, PIECE_BARE};
 		return 4;
 	}
 	return 0;
@@ -170,7 +170,7 @@ static void add_crtbegin(struct pieces *p, const struct elf *e)
 	for (size_t i = 1; i < p->list.n; i++) {
 		uint32_t from = p->list.v[i - 1].end, n = p->list.v[i].begin - from;
 		struct buf code = {0};
-		struct run runs[4];
+		struct code_run runs[4];
 		size_t got = 0;
 
 		if (n < GAP_MIN || n > GAP_MAX)
@@ -187,7 +187,7 @@ static void add_crtbegin(struct pieces *p, const struct elf *e)
 
 void pieces_add_startup(struct pieces *p, const struct elf *e)
 {
-	/* First: a gap of .init is not one in which to look for anything else. */
+	/* First, so that nothing else is looked for in the gaps of .init. */
 	add_init(p, e, DT_INIT, ".init");
 	add_init(p, e, DT_FINI, ".fini");
 	add_crtbegin(p, e);

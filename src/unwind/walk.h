@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The walk over a user stack outside of the kernel: from a thread's registers to the addresses of
- * its calls. Whoever walks says what lies at an address and reads the stack, from a copy of it or
- * from the process. The steps are those of wire/unwind.h, which the kernel side takes too.
+ * its calls. The caller's unwind_ops say what lies at an address, and read the stack, from a copy
+ * or from the process. The steps are those of arch/unwind.h, which the probes share.
  */
 #ifndef THAW_UNWIND_WALK_H
 #define THAW_UNWIND_WALK_H
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 #include "unwind/table.h"
-#include "wire/unwind.h"
+#include "arch/unwind.h"
 
 enum unwind_code {
 	UNWIND_CODE_NONE, /* no mapping, or no code */
 	UNWIND_CODE_FILE, /* code of a file: by its table */
-	UNWIND_CODE_ANON, /* code without a file, as compilers make at run time: frame pointers */
+	UNWIND_CODE_ANON, /* without a file (JIT): by frame pointers and guesses */
 };
 
 struct unwind_place {
@@ -33,7 +33,8 @@ struct unwind_ops {
 
 /*
  * Fills ips with up to `max` addresses and says how many: first where the thread is, then return
- * addresses, outwards. *ret_stop says why there are no more.
+ * addresses, outwards. *ret_stop says why there are no more. UNWIND_GUESSED marks an address whose
+ * caller was guessed.
  */
 size_t unwind_walk(const struct unwind_ops *ops, void *ctx, struct unwind_regs regs, uint64_t *ips,
 		   size_t max, enum unwind_stop *ret_stop);

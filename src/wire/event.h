@@ -8,15 +8,15 @@
 #include "wire/state.h"
 
 enum event_kind {
-#define EVENT(id, UPPER, lower, text, words) EV_##UPPER = id,
-#define FIELD(UPPER, lower, id, name, ctype, codec)
+#define EVENT(id, UPPER, lower, text, words, group) EV_##UPPER = id,
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)
 #define EVENT_END(UPPER, lower)
 #include "wire/event.def"
 	EV_KINDS,
 };
 
-#define EVENT(id, UPPER, lower, text, words) struct ev_##lower {
-#define FIELD(UPPER, lower, id, name, ctype, codec) ctype name;
+#define EVENT(id, UPPER, lower, text, words, group) struct ev_##lower {
+#define FIELD(UPPER, lower, id, name, ctype, codec, role) ctype name;
 #define EVENT_END(UPPER, lower)                                                                    \
 	}                                                                                          \
 	;
@@ -27,22 +27,49 @@ struct event {
 	uint16_t kind;
 	uint16_t cpu;
 	union {
-#define EVENT(id, UPPER, lower, text, words) struct ev_##lower lower;
-#define FIELD(UPPER, lower, id, name, ctype, codec)
+#define EVENT(id, UPPER, lower, text, words, group) struct ev_##lower lower;
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)
 #define EVENT_END(UPPER, lower)
 #include "wire/event.def"
 	};
 };
 
+/* What a field is, and what an event belongs to: see event.def. */
+enum event_role {
+	ROLE_NUMBER,
+	ROLE_TEXT,
+	ROLE_HEX,
+	ROLE_TID,
+	ROLE_WAKER,
+	ROLE_BESIDE,
+	ROLE_PID,
+	ROLE_STACK,
+	ROLE_MODULE,
+	ROLE_CONTEXT,
+	ROLE_LOSS,
+	ROLE_EVENT,
+	ROLE_MARK,
+	ROLE_STEP,
+	ROLE_STEP_CAUSE,
+	ROLE_PLACE,
+	ROLE_KLOCK,
+};
+
+enum event_group { GROUP_REST, GROUP_SAMPLES, GROUP_WAITS, GROUP_LOCKS, GROUP_WHO };
+
 enum mark_what {
 	MARK_BEGIN = 1,
 	MARK_END = 2,
-	MARK_STEP = 3, /* it steps back, or was away: what is missing from here on */
+	MARK_STEP = 3, /* the recorder steps back, or was away: what is missing from here on */
 };
 
 /* The CPU of a LOST event that concerns all of them. */
 #define EVENT_ALL_CPUS UINT16_MAX
 
-enum { THREAD_KERNEL = 1 };
+/*
+ * OWN: thaw itself, and its children until they run another program. LAUNCHED: the command that
+ * thaw forked; until it calls exec(), its time is thaw's.
+ */
+enum { THREAD_KERNEL = 1, THREAD_OWN = 2, THREAD_LAUNCHED = 4 };
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The fuse: what makes the probes switch themselves off, all of them, without anybody's help.
- * Compiled into the kernel programs, the collector and the tests.
+ * The fuse: by it the probes switch themselves off, all of them, without help. Compiled into the
+ * kernel programs, the collector and the tests.
  *
- * The collector says until when it is to be believed alive, again and again; a probe that runs
- * later than that finds it dead, or stopped.
+ * The collector keeps saying until when it counts as alive; a probe that runs later takes the
+ * collector for dead or stopped.
  *
- * And one run of a probe in FUSE_TIMED is timed, from where it reads the clock to its end; of the
- * samples, each. A run that takes FUSE_SLOW_NS is no proof of anything: the hypervisor may have
- * taken the CPU away in the middle of it. But that hits one timed run, not FUSE_ROW of them in a
- * row, which are hundreds of others, or milliseconds, apart: then it is the probes that are slow.
+ * One run of a probe in FUSE_TIMED is timed, from its reading of the clock to its end, and every
+ * sample. One run that takes FUSE_SLOW_NS proves nothing: the hypervisor may have taken the CPU
+ * away in the middle. But that hits one timed run, not FUSE_ROW in a row, which are hundreds of
+ * runs, or milliseconds, apart: then the probes are slow.
  *
  * Which runs are timed depends on the clock, not on a count: counts fall into step with what is
  * counted (every second run is a switch, every second one a waking).
@@ -44,10 +44,10 @@ struct fuse {
 #define FUSE_INLINE static inline
 #endif
 
-/* Is the run that read this time one that is timed? */
+/* Is the run that read this time to be timed? */
 FUSE_INLINE int fuse_picks(__u64 ts)
 {
-	/* Once is not enough: times that are equally far apart would not be picked evenly. */
+	/* Mixed twice: once would not pick evenly among times that are equally far apart. */
 	ts *= 0x9e3779b97f4a7c15ull;
 	ts ^= ts >> 32;
 	return ts * 0x9e3779b97f4a7c15ull < ~0ull / FUSE_TIMED;

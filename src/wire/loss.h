@@ -3,7 +3,7 @@
 #define THAW_WIRE_LOSS_H
 
 enum loss_cause {
-#define LOSS(id, UPPER, name, class, words) LOSS_##UPPER = id,
+#define LOSS(id, UPPER, name, class, words, advice) LOSS_##UPPER = id,
 #include "wire/loss.def"
 	LOSS_CAUSES,
 };

@@ -22,7 +22,7 @@ enum pr_kind {
 	PR_EXEC,
 	PR_EXIT,
 	PR_RENAME,
-	PR_JOIN, /* a thread enters the cgroup that is looked at */
+	PR_JOIN, /* a thread enters the recorded cgroup */
 	PR_LEAVE,
 	PR_LOST,
 	PR_FUTEX, /* before the PR_SWITCH with which the thread goes to sleep */
@@ -97,7 +97,7 @@ struct pr_klock {
  */
 #define KLOCKS_BELOW_NS 4000ull	 /* a longer attempt has a record of its own */
 #define KLOCKS_PAUSE_NS 20000ull /* a longer pause ends the row */
-#define KLOCKS_SPAN_NS 100000ull /* what was got may be told so much later */
+#define KLOCKS_SPAN_NS 100000ull /* the longest delay before a row is sent */
 #define KLOCKS_LENGTHS 4	 /* below 250, 500, 1,000 ns, and the rest */
 struct klocks_sum {
 	__u32 n[KLOCKS_LENGTHS];
@@ -140,9 +140,8 @@ struct pr_task {
 };
 
 /*
- * Registers and the top of the stack, in pieces that begin at multiples of their size: none lies in
- * two pages, of which one may never have been touched. Its id is as good as a stack's, but never
- * the same again.
+ * Registers and the top of the stack, in chunks aligned to their size: none spans two pages, of
+ * which one may never have been touched. Its id serves as a stack's, but never comes again.
  */
 #define COPY_CHUNK 1024u
 #define COPY_CHUNKS 60u
@@ -152,12 +151,13 @@ struct pr_copy {
 	struct pr_hdr h;
 	__u64 id;
 	__u32 pid;
-	__u32 execs; /* of the process, then */
+	__u32 execs; /* of the process, at that moment */
 	__u64 have;  /* bit by bit: the pieces that could be read; sp lies in the first */
 	__u64 pc, sp, bp, di, bx;
+	__u64 need; /* an address whose table is wanted besides those of the frames; 0: none */
 	__u8 stack[COPY_MAX];
 };
-#define PR_COPY_HEAD 80
+#define PR_COPY_HEAD 88
 #define PR_COPY_LEN(chunks) (PR_COPY_HEAD + (chunks)*COPY_CHUNK)
 
 /* Code that a process has mapped, as /proc/PID/maps has it; the path ends with a zero. */
@@ -172,7 +172,23 @@ struct pr_map {
 #define PR_MAP_HEAD 64
 #define PR_PATH_MAX 4096
 
-/* If no PR_EXEC follows, the program is one that cannot be followed. No path: it failed. */
+/*
+ * A thread that sleeps, from the iterator of tasks: not a record of a ring. If its number of
+ * switches is the same later, it has slept on.
+ */
+#define ASLEEP_FRAMES 64
+struct pr_asleep {
+	__u32 tid, pid;
+	__u32 state, call; /* as of a switch */
+	__u64 switches;
+	__u64 pc, sp, bp, bx; /* pc 0: it has no user stack, or is not in a call */
+	__u64 arg[4];
+	__u32 n; /* of its kernel stack */
+	__u32 pad;
+	__u64 ip[ASLEEP_FRAMES];
+};
+
+/* If no PR_EXEC follows, thaw cannot follow the program. No path: exec() failed. */
 struct pr_run {
 	struct pr_hdr h;
 	__u32 pid;
@@ -187,8 +203,8 @@ struct pr_lost {
 };
 
 /*
- * Calls on futexes that have but one way to where they sleep, or wake: their kernel stacks are
- * always the same, and are taken once a CPU. (Those on PI futexes have several.)
+ * Futex calls with a single path to where they sleep or wake: the kernel stack of each is always
+ * the same, and is taken once a CPU. (Calls on PI futexes have several.)
  */
 enum futex_way {
 	FUTEX_WAY_NONE,
@@ -202,8 +218,8 @@ enum futex_way {
 
 /*
  * Slots of threads, by the low bits of their tids: threads that were made one after another run on
- * different CPUs and must not share a cache line, so neighbours are sent far apart. The factor is
- * odd: no two tids share a slot that did not share their low bits.
+ * different CPUs and must not share a cache line, so the factor sends neighbours far apart. It is
+ * odd: two tids share a slot only if they share their low bits.
  */
 #define THREAD_SLOT(tid, slots) ((tid)*0x9e3779b1u % (slots))
 
@@ -224,27 +240,27 @@ struct klock_hint {
 	__u64 addr; /* 0: none */
 	__u64 ts;   /* when it first tried */
 	__u64 of;
-	__u64 got; /* when it was got, if that is neither told nor added up; 0: it is */
+	__u64 got; /* when it was got, until that is sent or added up; then 0 */
 	__u32 tid, flags, owner, what;
 	__u32 again; /* the attempt is one more of a row */
 } __attribute__((aligned(64)));
 
 /*
  * A row of short attempts of one thread. The slot is the thread's from its first attempt until it
- * sleeps or ends; others that would have the same one do without.
+ * sleeps or ends; the attempts of other threads with that slot are not added up.
  */
 #define KLOCKS_SLOTS 4096u
 struct klocks_row {
 	__u64 addr;  /* of the lock; 0: none */
-	__u64 since; /* the first of those that are added up was got; 0: there are none */
-	__u64 last;  /* when it was last got, as far as told or added up */
+	__u64 since; /* when the first of those added up was got; 0: there are none */
+	__u64 last;  /* when it was last got, of those sent or added up */
 	__u64 of;
 	__u32 tid; /* 0: nobody's */
 	__u32 pid, flags, what;
 	struct klocks_sum sum;
 } __attribute__((aligned(64)));
 
-/* The attempt before this one, if it is not yet in its thread's row. */
+/* Adds the attempt before this one to its thread's row, unless it is there. */
 static inline __attribute__((always_inline)) void klocks_add(struct klocks_row *row,
 							     struct klock_hint *k)
 {
@@ -288,8 +304,14 @@ struct memo {
  * fills and the probes read (wire/unwind.h has what a table is). An entry is filled before anything
  * refers to it, and reused only when nothing has referred to it for a while.
  *
- *   process (by pid)  ->  space  ->  its mappings, sorted  ->  object  ->  blocks -> rows -> rules
+ *   process (by pid)  ->  space  ->  its mappings, sorted  ->  object  ->  dir -> leaf -> rule
+ *
+ * Tables lie on shelves, arrays of equal size; the collector adds one when it needs room. Words are
+ * numbered over all shelves: the upper bits are the shelf's. No table spans two shelves.
  */
+#define SHELF_SHIFT 21
+#define SHELF_WORDS (1u << SHELF_SHIFT) /* of four bytes */
+#define SHELVES_MAX 512u
 struct unwind_proc {
 	__u32 space; /* 0: not known: the collector is sent a copy, and puts it in place */
 	__u32 execs; /* how often it has called exec(): an answer to an old question is void */
@@ -300,7 +322,7 @@ struct unwind_space {
 	__u32 misses;	/* frames, not leaves, that were in none of them */
 	__u32 pad;
 };
-/* A library that has just been loaded, or a walk gone astray: so many copies find out. */
+/* A frame outside of all mappings is in a new library, or astray: so many copies find out. */
 #define SPACE_MISSES_MAX 1024u
 
 struct unwind_mapping {
@@ -311,19 +333,22 @@ struct unwind_mapping {
 };
 #define OBJECT_NOT_READY 0u
 #define OBJECT_NO_TABLE 1u
-#define OBJECT_ANON 2u /* code without a file: frame pointers */
-#define OBJECT_FIRST 3u
+#define OBJECT_ANON 2u	  /* code without a file: frame pointers */
+#define OBJECT_NO_ROOM 3u /* its table is larger than the room for it */
+#define OBJECT_SILENT 4u  /* its file does not answer */
+#define OBJECT_FIRST 5u
 
 struct unwind_object {
-	__u64 first; /* its address of block 0 */
-	__u32 block; /* index of that block */
-	__u32 n_blocks;
+	__u64 first;	/* the address that its dir begins with */
+	__u32 dir;	/* its first word */
+	__u32 n_leaves; /* how many words */
+	__u32 rules;	/* rule 0, counted in rules */
+	__u32 used;	/* unwind_now of the last walk through it */
 };
 
 #define SPACE_NONE 0xffffffffu /* more mappings than there is room for: frame pointers */
 #define UNWIND_SPACES 16384u
-#define UNWIND_OBJECTS 4096u
-#define UNWIND_RULES 65536u
+#define UNWIND_OBJECTS 16384u
 #define SPACE_MAPPINGS_MAX 4096u
 
 /* Exact filter: a bit per tid, for the largest pid_max there is. */

@@ -59,9 +59,10 @@ struct ring_head {
 	__u64 klock_stack; /* when the last of them had its stack taken */
 	__u64 own_ns;	   /* time of the probes, from the runs that were timed */
 	__u64 slow_row;	   /* of those, the last so many took too long */
+	__u64 state;	   /* of the switch: see forget_bits() */
 	/* The kernel stacks of futex calls: by enum futex_way; 0: not taken yet. */
 	__u64 futex_kstack[RING_WAYS];
-	__u64 futex_epoch; /* of which they are */
+	__u64 futex_epoch; /* the epoch of these stacks */
 	__u64 spinning;	   /* how many of the slots are in use */
 	struct ring_spin {
 		__u64 addr; /* of the lock that this CPU spins for; 0: free */
@@ -98,11 +99,11 @@ RING_INLINE __u64 ring_reserve(struct ring_head *r, __u64 size, __u32 len)
 	return RING_CONTENDED;
 }
 
-/* Makes a filled record visible: nothing before this store is seen after it. */
+/* Makes a filled record visible: who sees this store sees all stores before it. */
 RING_INLINE void ring_commit(__u64 *header, __u64 value)
 {
-#if defined(__bpf__) && defined(__TARGET_ARCH_x86)
-	/* A plain store is a release store here, and does not wait for the record's cache line. */
+#if defined(__bpf__) && defined(ARCH_STORES_IN_ORDER)
+	/* A plain store does not wait for the record's cache line. */
 	asm volatile("" ::: "memory");
 	*(volatile __u64 *)header = value;
 #elif defined(__bpf__)

@@ -8,13 +8,13 @@
  *   +-----------------+--------+--------+-----
  *
  * A ring is for a CPU, but unlike those of the kernel it is written by threads that can be stopped,
- * moved or killed between reserving a record and committing it; thaw steps over what nobody
- * finishes. Everything in here may be overwritten by the program at any time: thaw believes none of
- * it, and keeps what it must know for itself.
+ * moved or killed between reserving a record and committing it; thaw skips records that nobody
+ * finishes. The program may overwrite everything in here at any time: thaw trusts none of it, and
+ * keeps its own copy of what it must know.
  *
  * The memory has no name in the file system. A program finds it by the variable SHARED_ENV, as
- * /proc/PID/fd/N of thaw: that works however many descriptors a program closes, only for who may
- * look at thaw, and not at all when thaw has ended.
+ * /proc/PID/fd/N of thaw: that works however many descriptors a program closes, only if the program
+ * may inspect thaw, and not after thaw has ended.
  */
 #ifndef THAW_WIRE_SHARED_H
 #define THAW_WIRE_SHARED_H
@@ -26,7 +26,7 @@
 #define SHARED_ENV "THAW_PRELOAD"
 #define SHARED_MAGIC 0x74617731u /* changes with the layout */
 #define SHARED_HEAD 4096u
-/* Longer than that without a sign of life, and thaw is taken for dead. */
+/* After this long without a sign of life, the program takes thaw for dead. */
 #define SHARED_STALE_NS 2000000000ull
 
 struct shared_head {

@@ -74,6 +74,7 @@ enum call_file {
 #define FUTEX_OP_VECTOR 0x2000u	  /* futex_waitv: the first of several */
 #define FUTEX_OP_UNREAD 0x4000u	  /* nothing could be read at the address */
 #define FUTEX_OP_ONE_WORD 0x8000u /* only the first word could be read */
+#define FUTEX_OP_LATER 0x10000u	  /* the words were read later than the event is */
 
 /* KLOCK.flags: contention_begin's (include/trace/events/lock.h). */
 enum klock_flag {

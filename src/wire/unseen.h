@@ -7,4 +7,12 @@ enum unseen {
 #include "wire/unseen.def"
 };
 
+static const struct unseen_row {
+	unsigned bit;
+	const char *name, *words;
+} unseen_rows[] __attribute__((unused)) = {
+#define UNSEEN(bit, UPPER, name, words) {UNSEEN_##UPPER, name, words},
+#include "wire/unseen.def"
+};
+
 #endif

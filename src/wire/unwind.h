@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Unwind tables and the one step that walks them. Compiled into the kernel programs, the collector
- * (which walks copied stacks with it) and the tests.
+ * Unwind tables: the collector makes them, the probes walk by them, files keep them. What a rule
+ * says, and the step by it, are the architecture's (arch/unwind.h).
  *
  * A table says for every address of an object how to get from a frame to its caller's:
  *
- *   blocks[]  for every UNWIND_BLOCK bytes of code: the index of the first row at or behind its
- * start rows[]    sorted by address; the row of an address is the last one that is not behind it
+ *   dir[]     for every UNWIND_LEAF bytes of code: where its leaf is, or, where a single rule holds
+ *             all over them (a hole, mostly), UNWIND_DIR_RULE and that rule
+ *   leaf      for every UNWIND_BLOCK bytes of it: how many of its rows lie before; their number;
+ *             the row that holds where it begins; its rows, sorted by address
  *   rules[]   the distinct rules; a row names one
  *
- * The row of an address in block b is found among rows[blocks[b]] ... rows[blocks[b + 1] - 1], or
- * is the one just before them. A row keeps the low 16 bits of its address, which is enough inside a
- * block. Gaps between functions are rows with the rule UNWIND_CFA_NONE.
+ * The row of an address is the last one that is not behind it: among the rows of its block, or the
+ * one just before them. A row keeps the low 16 bits of its address: all that differs in a leaf.
+ * Gaps between functions are rows with the rule UNWIND_CFA_NONE.
  */
 #ifndef THAW_WIRE_UNWIND_H
 #define THAW_WIRE_UNWIND_H
@@ -20,232 +22,27 @@
 
 #define UNWIND_BLOCK_SHIFT 10
 #define UNWIND_BLOCK (1u << UNWIND_BLOCK_SHIFT)
+#define UNWIND_LEAF_SHIFT 16
+#define UNWIND_LEAF (1u << UNWIND_LEAF_SHIFT)
+#define UNWIND_LEAF_BLOCKS (UNWIND_LEAF / UNWIND_BLOCK)
+/* In words of four bytes: the blocks, the number of rows, the row before; then the rows. */
+#define UNWIND_LEAF_HEAD (UNWIND_LEAF_BLOCKS + 2)
+#define UNWIND_DIR_RULE 0x80000000u
 
 enum unwind_stop {
 #define STOP(id, UPPER, name, whole, words) UNWIND_STOP_##UPPER = id,
-#include "wire/reason.def"
+#include "wire/stop.def"
 	UNWIND_STOPS,
 };
 
-/* How the frame's canonical address (the stack pointer before the call) is found. */
-enum unwind_cfa {
-	UNWIND_CFA_NONE = 0,	  /* no code, or nothing known of it */
-	UNWIND_CFA_RSP = 1,	  /* rsp + cfa_off + (cfa_add << 16) */
-	UNWIND_CFA_RBP = 2,	  /* rbp + cfa_off + (cfa_add << 16) */
-	UNWIND_CFA_RSP_DEREF = 3, /* *(rsp + cfa_off) + cfa_add */
-	UNWIND_CFA_RBP_DEREF = 4, /* *(rbp + cfa_off) + cfa_add */
-	UNWIND_CFA_PLT = 5, /* rsp + 8 + ((rip & 15) >= cfa_off) * 8: 11 in .plt, 10 in .plt.sec */
-	UNWIND_CFA_SIGNAL = 6, /* a signal frame: all registers are in it */
-	UNWIND_CFA_END = 7,    /* the outermost frame: there is no caller */
-	UNWIND_CFA_RSP_RDI =
-		9, /* rsp + cfa_off; the return address is in rdi: vfork(), leaf only */
-	UNWIND_CFA_UNKNOWN = 8, /* a rule that is not covered by the others */
-	UNWIND_CFA_RBX = 10,	/* rbx + cfa_off: the resolver of lazily bound functions */
-};
-
-/* Where the caller's rbp is. */
-enum unwind_rbp {
-	UNWIND_RBP_SAME = 0,
-	UNWIND_RBP_AT_CFA = 1,	/* *(cfa + rbp_off) */
-	UNWIND_RBP_AT_RBP = 2,	/* *(rbp + rbp_off) */
-	UNWIND_RBP_UNKNOWN = 3, /* lost: a frame that needs it stops the walk */
-};
-
-/*
- * Where the caller's rbx is, in the upper bits of `rbp`: as many words below the CFA. Nearly nobody
- * needs it: only its place is followed from frame to frame, and read by who needs it.
- */
-#define UNWIND_RBP_MASK 3u
-#define UNWIND_RBX_SHIFT 2
-#define UNWIND_RBX_SAME 0
-#define UNWIND_RBX_LOST 63
-
-/* The return address is at cfa - 8, wherever the rule is not SIGNAL, END or RSP_RDI. */
-struct unwind_rule {
-	__u8 cfa;
-	__u8 rbp;
-	__s16 cfa_add;
-	__s16 cfa_off;
-	__s16 rbp_off;
-};
+/* In a list of addresses: the caller of this one, which follows it, was guessed. */
+#define UNWIND_GUESSED (1ull << 63)
+/* What stands between a frame and its guessed caller wherever stacks are shown. */
+#define UNWIND_GUESS_NAME "[guessed]"
 
 struct unwind_row {
 	__u16 pc; /* the low bits of its address */
 	__u16 rule;
 };
-
-struct unwind_regs {
-	__u64 pc, sp, bp;
-	__u64 di;      /* of the leaf only; 0: not known */
-	__u32 exact;   /* pc is where the thread is, not a return address */
-	__u32 no_bp;   /* bp is not known */
-	__u64 bx;      /* of the leaf */
-	__u64 bx_at;   /* where it is saved; 0: it still is what it was; 1: lost */
-	__u64 bp_at;   /* where the last step read bp; 0: it did not */
-	__u32 bp_read; /* bp is not the leaf's any more */
-	__u32 by_bp;   /* a frame was found by the leaf's bp */
-};
-
-/* Of rt_sigframe on x86-64: return address, then ucontext; gregs are 40 bytes into that. */
-#define UNWIND_SIGFRAME_GREGS 40
-#define UNWIND_GREG_RBP 10
-#define UNWIND_GREG_RBX 11
-#define UNWIND_GREG_RSP 15
-#define UNWIND_GREG_RIP 16
-
-#ifdef __bpf__
-#define UNWIND_INLINE static __always_inline
-#else
-#define UNWIND_INLINE static inline
-#endif
-
-/*
- * From a frame to its caller by a rule. UNWIND_READ(ctx, addr, &value) reads a word of the stack
- * and is not zero on failure; whoever includes this defines it first.
- */
-#ifdef UNWIND_READ
-UNWIND_INLINE enum unwind_stop unwind_signal(void *ctx, struct unwind_regs *r)
-{
-	__u64 gregs = r->sp + UNWIND_SIGFRAME_GREGS, sp, bp, pc;
-
-	/* The return address of the frame is gone: the handler's `ret` has taken it off the stack.
-	 */
-	if (UNWIND_READ(ctx, gregs + 8 * UNWIND_GREG_RSP, &sp) ||
-	    UNWIND_READ(ctx, gregs + 8 * UNWIND_GREG_RBP, &bp) ||
-	    UNWIND_READ(ctx, gregs + 8 * UNWIND_GREG_RIP, &pc))
-		return UNWIND_STOP_READ;
-	r->pc = pc;
-	r->sp = sp;
-	r->bp = bp;
-	r->exact = 1;
-	r->no_bp = 0;
-	r->di = 0;
-	r->bx_at = gregs + 8 * UNWIND_GREG_RBX;
-	r->bp_at = gregs + 8 * UNWIND_GREG_RBP;
-	r->bp_read = 1;
-	return UNWIND_STOP_NONE;
-}
-
-UNWIND_INLINE enum unwind_stop unwind_apply(void *ctx, const struct unwind_rule *rule,
-					    struct unwind_regs *r)
-{
-	__u64 cfa, bp = r->bp, pc;
-	__u32 how = rule->rbp & UNWIND_RBP_MASK, slot = rule->rbp >> UNWIND_RBX_SHIFT;
-
-	if (rule->cfa == UNWIND_CFA_SIGNAL)
-		return unwind_signal(ctx, r);
-	if (rule->cfa == UNWIND_CFA_END)
-		return UNWIND_STOP_END;
-	if (rule->cfa == UNWIND_CFA_NONE)
-		return UNWIND_STOP_NO_ROW;
-	if (rule->cfa == UNWIND_CFA_UNKNOWN || rule->cfa > UNWIND_CFA_RBX ||
-	    (rule->cfa == UNWIND_CFA_RSP_RDI && (!r->exact || !r->di)))
-		return UNWIND_STOP_RULE;
-	if (rule->cfa == UNWIND_CFA_RBP || rule->cfa == UNWIND_CFA_RBP_DEREF ||
-	    how == UNWIND_RBP_AT_RBP) {
-		if (r->no_bp)
-			return UNWIND_STOP_RULE;
-		r->by_bp |= !r->bp_read;
-	}
-	r->bp_at = 0;
-	if (rule->cfa == UNWIND_CFA_RBX && r->bx_at) {
-		if (r->bx_at == 1)
-			return UNWIND_STOP_RULE;
-		if (UNWIND_READ(ctx, r->bx_at, &r->bx))
-			return UNWIND_STOP_READ;
-	}
-	if (rule->cfa == UNWIND_CFA_PLT)
-		cfa = r->sp + 8 + ((r->pc & 15) >= (__u64)rule->cfa_off ? 8 : 0);
-	else if (rule->cfa == UNWIND_CFA_RBX)
-		cfa = r->bx + (__u64)(__s64)rule->cfa_off;
-	else if (rule->cfa == UNWIND_CFA_RBP || rule->cfa == UNWIND_CFA_RBP_DEREF)
-		cfa = r->bp + (__u64)(__s64)rule->cfa_off;
-	else
-		cfa = r->sp + (__u64)(__s64)rule->cfa_off;
-	if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF) {
-		__u64 at = cfa;
-
-		if (UNWIND_READ(ctx, at, &cfa))
-			return UNWIND_STOP_READ;
-		cfa += (__u64)(__s64)rule->cfa_add;
-	} else if (rule->cfa != UNWIND_CFA_PLT) {
-		cfa += (__u64)(__s64)rule->cfa_add * 65536;
-	}
-	/* A caller's frame lies above its callee's: anything else would go round in circles. */
-	if (cfa <= r->sp && rule->cfa != UNWIND_CFA_RSP_RDI)
-		return UNWIND_STOP_STUCK;
-	if (how == UNWIND_RBP_AT_CFA || how == UNWIND_RBP_AT_RBP) {
-		__u64 base = how == UNWIND_RBP_AT_CFA ? cfa : r->bp;
-
-		r->bp_at = base + (__u64)(__s64)rule->rbp_off;
-		if (UNWIND_READ(ctx, r->bp_at, &bp))
-			return UNWIND_STOP_READ;
-		r->bp_read = 1;
-		r->no_bp = 0;
-	} else if (how == UNWIND_RBP_UNKNOWN) {
-		r->no_bp = 1;
-	}
-	if (slot)
-		r->bx_at = slot == UNWIND_RBX_LOST ? 1 : cfa - 8 * (__u64)slot;
-	if (rule->cfa == UNWIND_CFA_RSP_RDI)
-		pc = r->di;
-	else if (UNWIND_READ(ctx, cfa - 8, &pc))
-		return UNWIND_STOP_READ;
-	r->pc = pc;
-	r->sp = cfa;
-	r->bp = bp;
-	r->exact = 0;
-	return pc ? UNWIND_STOP_NONE : UNWIND_STOP_END;
-}
-
-/* Whether the code before a return address is a call. `code` is the word before it. */
-UNWIND_INLINE int unwind_after_call(__u64 code)
-{
-#define UNWIND_BEFORE(n) (code >> (64 - 8 * (n)) & 0xff)
-#define UNWIND_INDIRECT(n) (UNWIND_BEFORE(n) == 0xff && (UNWIND_BEFORE((n)-1) & 0x38) == 0x10)
-	return UNWIND_BEFORE(5) == 0xe8 || UNWIND_INDIRECT(2) || UNWIND_INDIRECT(3) ||
-	       UNWIND_INDIRECT(4) || UNWIND_INDIRECT(6) || UNWIND_INDIRECT(7);
-}
-
-/*
- * A leaf in code that its object's unwind information leaves out: mostly a few instructions of
- * assembler that leave the stack alone. Then it begins with the return address.
- */
-UNWIND_INLINE enum unwind_stop unwind_bare_leaf(void *ctx, struct unwind_regs *r)
-{
-	__u64 pc, code;
-
-	if (!r->exact || UNWIND_READ(ctx, r->sp, &pc) || UNWIND_READ(ctx, pc - 8, &code) ||
-	    !unwind_after_call(code))
-		return UNWIND_STOP_NO_ROW;
-	r->pc = pc;
-	r->sp += 8;
-	r->exact = 0;
-	r->bp_at = 0;
-	return UNWIND_STOP_NONE;
-}
-
-/* Code without unwind information: hope for frame pointers. */
-UNWIND_INLINE enum unwind_stop unwind_by_frame_pointer(void *ctx, struct unwind_regs *r)
-{
-	__u64 pc, bp;
-
-	if (r->no_bp || r->bp < r->sp || (r->bp & 7))
-		return UNWIND_STOP_FP_END;
-	if (UNWIND_READ(ctx, r->bp, &bp) || UNWIND_READ(ctx, r->bp + 8, &pc))
-		return UNWIND_STOP_FP_END;
-	if (!pc)
-		return UNWIND_STOP_FP_END;
-	r->sp = r->bp + 16;
-	r->by_bp |= !r->bp_read;
-	r->bp_at = r->bp;
-	r->bp_read = 1;
-	r->bp = bp;
-	r->bx_at = 1;
-	r->pc = pc;
-	r->exact = 0;
-	return UNWIND_STOP_NONE;
-}
-#endif
 
 #endif

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * In which system call a thread goes to sleep, read from the registers with which it entered the
- * kernel. They lie on top of its kernel stack whoever looks, so no tracepoint of the system calls
- * is needed: a single one puts every call of the machine on its slow path, 116 ns more each.
+ * kernel. These always lie on top of its kernel stack, so thaw needs no tracepoint of system calls:
+ * a single one puts every call of the machine on its slow path, 116 ns more each.
  */
 #ifndef THAW_PROBE_CALL_H
 #define THAW_PROBE_CALL_H
 
-#include <asm/ptrace.h>
-#include <asm/unistd_64.h>
-
 #include "probe/lib/compat.bpf.h"
 
-/* Calls that may sleep on what their first argument, a descriptor, stands for. */
+/* Calls that may sleep on the file behind their first argument, a descriptor. */
 /* clang-format off */
 #define DESCRIPTOR_CALLS(CALL, w) \
 	CALL(w, read) CALL(w, write) CALL(w, lseek) CALL(w, ioctl) CALL(w, pread64) \
@@ -70,7 +67,7 @@ static __always_inline __u32 file_kind(struct task_struct *t, __u32 fd, const bo
 	fdt = files->fdt;
 	if (fd >= fdt->max_fds)
 		return FILE_UNKNOWN;
-	/* A struct that begins with a pointer, in the place of the array's element. */
+	/* The array holds pointers: any struct that begins with one serves. */
 	file = (void *)KERNEL_READ(cast, struct list_head, fdt->fd + fd, next);
 	if (!file)
 		return FILE_UNKNOWN;
@@ -93,8 +90,6 @@ static __always_inline __u32 file_kind(struct task_struct *t, __u32 fd, const bo
 	return mode ? FILE_UNKNOWN : FILE_ANON;
 }
 
-#define TS_COMPAT 0x2u /* arch/x86/include/asm/thread_info.h */
-
 /*
  * The call in which `t`, the current thread, sleeps: see CALL_NR. *ret_regs: its arguments, NULL
  * where they are not to be read.
@@ -109,23 +104,21 @@ static __always_inline __u32 call_of(struct task_struct *t, struct pt_regs **ret
 	*ret_regs = NULL;
 	if (t->flags & PF_KTHREAD)
 		return 0;
-	/* The kernel's layout is that of ptrace(2), which does not change. */
 	regs = (struct pt_regs *)bpf_task_pt_regs(t);
-	/* A worker of io_uring or vhost has never been in user mode: its registers are zero. */
-	if (!regs->cs)
+	if (!REGS_ARE_SET(regs))
 		return 0;
-	nr = regs->orig_rax;
+	nr = REGS_CALL(regs);
 	if ((__s64)nr < 0)
 		return CALL_FAULT;
 	/* Calls of the x32 table have a high bit. */
 	if (nr >= CALL_NR)
 		return 0;
 	call = nr + 1;
-	if (t->thread_info.status & TS_COMPAT)
+	if (TASK_COMPAT(t))
 		return call | CALL_COMPAT;
 	*ret_regs = regs;
 	if (takes_descriptor(nr))
-		call |= file_kind(t, regs->rdi, cast) << CALL_FILE_SHIFT;
+		call |= file_kind(t, REGS_ARG0(regs), cast) << CALL_FILE_SHIFT;
 	return call;
 }
 

@@ -12,10 +12,10 @@
 #define NMI_BITS 0xf00000u
 
 /*
- * Memory at an address that has no type for the verifier. Since 6.2 (a35b9af4ec2c "bpf: Add a kfunc
- * for generic type cast") it can be given one: then loads are plain loads with an entry in the
- * exception table, and of the cast itself nothing remains in the loaded program. Before,
- * bpf_probe_read_kernel() does it, 5 to 10 ns each. `cast` is a constant: kernels before 5.16
+ * Reads memory at an address that has no type for the verifier. Since 6.2 (a35b9af4ec2c "bpf: Add a
+ * kfunc for generic type cast") a program can cast the address: loads are then plain loads with an
+ * entry in the exception table, and the cast itself leaves no instruction. Before,
+ * bpf_probe_read_kernel() reads, 5 to 10 ns each. `cast` is a constant: kernels before 5.16
  * (a5d827275241) refuse a program with a call that they do not know even where it is dead code, so
  * a program that casts has a twin that does not.
  */
@@ -81,9 +81,10 @@ static __always_inline __u32 wake_context(struct ring_head *r, const bool cast)
 	if (!r->preempt_addr) {
 		struct task_struct *me = bpf_get_current_task_btf();
 
-		r->preempt_addr = (__u64)me->se.cfs_rq->rq - runqueues_off + preempt_count_off;
+		r->preempt_addr =
+			(__u64)BPF_CORE_READ(me, se.cfs_rq, rq) - runqueues_off + preempt_count_off;
 	}
-	/* A struct of a single int: what it is called does not matter. */
+	/* Any struct of a single int serves. */
 	count = KERNEL_READ(cast, struct refcount_struct, r->preempt_addr, refs.counter);
 	/* A tracepoint's program runs with preemption off: the low bits cannot be zero. */
 	if (!(count & PREEMPT_BITS))
@@ -97,8 +98,8 @@ static __always_inline __u32 wake_context(struct ring_head *r, const bool cast)
 
 /*
  * A thread whose cgroup has used up its CPU time. Since 6.18 ("sched/fair: Switch to task based
- * throttle model") threads are throttled one by one, at the border to user mode, and each knows it.
- * Before, the whole queue of its cgroup on a CPU was taken out (with CONFIG_CFS_BANDWIDTH).
+ * throttle model") the kernel throttles threads one by one, at the border to user mode, and marks
+ * each. Before, it took out the cgroup's whole queue on a CPU (with CONFIG_CFS_BANDWIDTH).
  */
 struct task_struct___throttled {
 	bool throttled;
@@ -107,7 +108,7 @@ struct cfs_rq___throttled {
 	int throttle_count; /* of the queue's cgroup or those above it */
 } __attribute__((preserve_access_index));
 
-#define MAX_RT_PRIO 100 /* below are the classes that CPU time is not shared out to */
+#define MAX_RT_PRIO 100 /* below: classes without a quota of CPU time */
 
 static __always_inline bool threads_are_throttled(void)
 {
@@ -130,6 +131,24 @@ static __always_inline bool is_throttled(struct task_struct *t)
 	return queue_is_throttled(t);
 }
 
+/*
+ * Since 6.12 (152e11f6df29 "sched/fair: Implement delayed dequeue") a thread that sleeps may stay
+ * on its queue for a while.
+ */
+struct sched_entity___delayed {
+	unsigned char sched_delayed;
+} __attribute__((preserve_access_index));
+
+static __always_inline bool is_queued(struct task_struct *t)
+{
+	struct sched_entity___delayed *se = (void *)&t->se;
+
+	if (!BPF_CORE_READ_BITFIELD(t, on_rq))
+		return false;
+	return !bpf_core_field_exists(struct sched_entity___delayed, sched_delayed) ||
+	       !BPF_CORE_READ(se, sched_delayed);
+}
+
 /* Of a thread that is woken: will it have to wait for its cgroup's next period? */
 static __always_inline bool wakes_throttled(struct task_struct *t)
 {
@@ -138,8 +157,7 @@ static __always_inline bool wakes_throttled(struct task_struct *t)
 
 /*
  * eventfd, epoll and their like share an inode. Its mode had no type up to 6.15; since then
- * (cfd86ef7e8e7 "anon_inode: use a proper mode internally") it is a regular file's, and a flag
- * tells.
+ * (cfd86ef7e8e7 "anon_inode: use a proper mode internally") it is a regular file's, with a flag.
  */
 #define S_ANON_INODE (1u << 19) /* include/linux/fs.h */
 

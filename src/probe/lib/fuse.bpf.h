@@ -10,7 +10,7 @@
 
 static __always_inline void fuse_blow(__u32 reason, __u64 ts, __u64 took)
 {
-	/* The first one says why; whoever comes later finds it said. */
+	/* Only the first probe to blow the fuse says why. */
 	if (__sync_val_compare_and_swap(&fuse.ts, 0, ts) == 0) {
 		fuse.took = took;
 		fuse.reason = reason;

@@ -16,6 +16,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "arch/regs.bpf.h"
+
 /* include/linux/sched.h */
 #define PF_EXITING 0x00000004u
 #define PF_KTHREAD 0x00200000u
@@ -47,7 +49,7 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
-/* As far as their places matter; what is in them is read by hand. */
+/* Declared for their places only; their contents are read by hand. */
 struct raw_spinlock {
 	int raw_lock;
 };
@@ -116,14 +118,6 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-struct thread_info {
-	unsigned int status; /* x86 */
-};
-
-struct thread_struct {
-	unsigned long fsbase; /* x86 */
-};
-
 struct upid {
 	int nr;
 };
@@ -148,9 +142,20 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct sighand_struct *sighand;
-	struct thread_info thread_info; /* x86: CONFIG_THREAD_INFO_IN_TASK */
+	struct thread_info thread_info; /* CONFIG_THREAD_INFO_IN_TASK */
 	struct thread_struct thread;
 	struct pid *thread_pid;
+	int on_cpu, on_rq; /* narrower from 7.2 on: read as bitfields, of any width */
+	unsigned long nvcsw, nivcsw;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -9,7 +9,7 @@
 
 #include "probe/lib/emit.bpf.h"
 
-/* Spinning in interrupts and threads, or sleeping, which only threads do? */
+/* Does a contender spin, in a thread or an interrupt? Else it sleeps, as only threads do. */
 static __always_inline bool klock_spins(__u32 flags)
 {
 	return (flags & KLOCK_SPIN) && !(flags & KLOCK_MUTEX);
@@ -51,30 +51,38 @@ static __always_inline __u32 klock_owner(__u64 lock, __u32 flags)
 	return tid;
 }
 
-/* An inode is known by its i_mapping, which points into itself unless it is a device's. */
+/* An inode's i_mapping points into the inode itself, unless it is a device's. */
 static __always_inline bool is_inode(__u64 inode)
 {
 	return read_word(inode + bpf_core_field_offset(struct inode, i_mapping)) ==
 	       inode + bpf_core_field_offset(struct inode, i_data);
 }
 
-/* The collector tells runqueues and the kernel's own data, by the address. */
-static __always_inline __u32 klock_what(struct task_struct *me, __u64 lock, __u32 flags,
-					__u64 *ret_of)
+/*
+ * The collector recognises runqueues and the kernel's own data by address. (A function of its own
+ * is verified once: for every pointer loaded from a task, the verifier searches all types of the
+ * kernel by name, a millisecond each time.)
+ */
+__noinline __weak __u32 klock_what(__u64 lock, __u32 flags, __u64 *ret_of)
 {
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	if (!ret_of)
+		return KLOCK_ANY;
 	*ret_of = 0;
 	if (klock_spins(flags)) {
-		if (me->sighand &&
-		    lock == (__u64)me->sighand +
-				    bpf_core_field_offset(struct sighand_struct, siglock)) {
+		__u64 sighand = (__u64)me->sighand;
+
+		if (sighand &&
+		    lock == sighand + bpf_core_field_offset(struct sighand_struct, siglock)) {
 			*ret_of = me->tgid;
 			return KLOCK_SIGHAND;
 		}
 	} else if ((flags & (KLOCK_READ | KLOCK_WRITE)) && !(flags & (KLOCK_PERCPU | KLOCK_RT))) {
 		__u64 inode = lock - bpf_core_field_offset(struct inode, i_rwsem);
+		__u64 mm = (__u64)me->mm;
 
-		if (me->mm &&
-		    lock == (__u64)me->mm + bpf_core_field_offset(struct mm_struct, mmap_lock)) {
+		if (mm && lock == mm + bpf_core_field_offset(struct mm_struct, mmap_lock)) {
 			*ret_of = me->tgid;
 			return KLOCK_MMAP_LOCK;
 		}
@@ -86,7 +94,7 @@ static __always_inline __u32 klock_what(struct task_struct *me, __u64 lock, __u3
 	return KLOCK_ANY;
 }
 
-/* What was added up is told, and forgotten. */
+/* Sends the sums of a row, and clears them. */
 static __noinline int klocks_tell(struct ring_head *r, struct klocks_row *row, __u64 ts)
 {
 	struct pr_klocks *rec;
@@ -103,7 +111,7 @@ static __noinline int klocks_tell(struct ring_head *r, struct klocks_row *row, _
 		rec->sum = row->sum;
 		emit_end(&e);
 	} else {
-		/* One is counted by now. */
+		/* emit_begin() has counted one. */
 		__u64 n = row->sum.n[0] + row->sum.n[1] + row->sum.n[2] + row->sum.n[3];
 
 		__sync_fetch_and_add(&r->lost[PR_KLOCKS], n - 1);

@@ -4,12 +4,12 @@
  *
  * A thread that waits for a contended lock sleeps in the same place again and again. A walk from
  * the same registers that finds the same words in the same places of the stack ends with the same
- * addresses: so the places and the words of whole walks out of system calls are kept, and the next
- * walk from there only compares them. A word that differs, or cannot be read, is no harm: then the
- * stack is walked.
+ * addresses: so a memo keeps the places and the words of a whole walk out of a system call, and the
+ * next walk from there only compares them. If a word differs or cannot be read, the stack is
+ * walked.
  *
- * A slot is one CPU's, and only the outermost program on it writes: whoever interrupts that finds
- * the id zero, or the slot whole.
+ * A slot belongs to one CPU, and only the outermost program there writes it: a program that
+ * interrupts the write finds the id zero, or the slot whole.
  */
 #ifndef THAW_PROBE_MEMO_H
 #define THAW_PROBE_MEMO_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Stacks go once. A stack's id is the hash of its addresses; a direct-mapped cache per CPU
- * remembers the ids that this CPU has sent, and only a stack that is not in it has its frames sent.
+ * Each CPU sends a stack once. A stack's id is the hash of its addresses; a direct-mapped cache per
+ * CPU remembers the ids that it has sent. Only a stack outside of this cache has its frames sent.
  * The collector puts stacks of all CPUs into one table, so sending one twice costs only bytes.
  *
  * The addresses are gathered in a scratch area picked by how deep stack-taking programs are nested
- * on this CPU. A program that is nested deeper than there are areas goes without a stack, counted.
+ * on this CPU. A program that is nested deeper than there are areas takes no stack, and counts
+ * that.
  */
 #ifndef THAW_PROBE_STACK_H
 #define THAW_PROBE_STACK_H
@@ -45,16 +46,20 @@ __noinline __weak __u64 stack_hash(const struct scratch *s, __u32 n, __u32 stop)
 	return h | 1;
 }
 
-/* Sends the n frames in `s` unless this CPU has done so lately; the id either way, 0 for none. */
-static __always_inline __u64 stack_send(struct ring_head *r, struct scratch *s, __u32 n, __u32 stop,
-					__u64 ts)
+/*
+ * Sends the n frames in an area unless this CPU has done so lately; the id either way, 0 for none.
+ * It takes no pointers, and so is verified once, too.
+ */
+__noinline __weak __u64 stack_send(__u32 area, __u32 n, __u32 stop, __u64 ts)
 {
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &area);
+	struct ring_head *r = ring_mine();
 	struct pr_stack *rec;
 	struct emit e;
 	__u64 id, *slot;
 	__u32 len;
 
-	if (!n)
+	if (!n || !s || !r)
 		return 0;
 	if (n > PR_FRAMES_MAX)
 		n = PR_FRAMES_MAX;
@@ -86,18 +91,17 @@ static __always_inline __u32 stack_taken(struct ring_head *r, long bytes)
 }
 
 /* The two halves of the current thread's stack. `ctx` is the program's context. */
-#define stack_kernel(ctx, r, s, ts)                                                                \
-	stack_send((r), (s), stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES, 0)), 0,   \
-		   (ts))
+#define stack_kernel(ctx, r, s, area, ts)                                                          \
+	stack_send((area), stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES, 0)), 0, (ts))
 
 static __always_inline __u64 stack_walked(struct ring_head *r, struct scratch *s, __u32 area,
-					  __u64 ts)
+					  __u64 ts, const bool guess)
 {
 	struct walked w = {};
 
-	walk_user(r, s, area, ts, &w);
+	walk_user(r, s, area, ts, &w, guess);
 	if (!w.id) {
-		w.id = stack_send(r, s, w.n, w.stop, ts);
+		w.id = stack_send(area, w.n, w.stop, ts);
 		if (w.keep)
 			memo_keep(s, &w.first, w.space, w.n, w.by_bp, w.id);
 	}
@@ -105,15 +109,15 @@ static __always_inline __u64 stack_walked(struct ring_head *r, struct scratch *s
 }
 
 /* Without tables: frame pointers, by the kernel's own walk. */
-#define stack_chain(ctx, r, s, ts)                                                                 \
-	stack_send((r), (s),                                                                       \
+#define stack_chain(ctx, r, s, area, ts)                                                           \
+	stack_send((area),                                                                         \
 		   stack_taken((r), bpf_get_stack((ctx), (s)->ip, STACK_BYTES, BPF_F_USER_STACK)), \
 		   UNWIND_STOP_FP_END, (ts))
 
 /* The loader turns the tables on only where user memory may be read. */
-#define stack_user(ctx, r, s, area, ts)                                                            \
+#define stack_user(ctx, r, s, area, ts, guess)                                                     \
 	(!user_stacks	 ? 0                                                                       \
-	 : unwind_tables ? stack_walked((r), (s), (area), (ts))                                    \
-			 : stack_chain((ctx), (r), (s), (ts)))
+	 : unwind_tables ? stack_walked((r), (s), (area), (ts), (guess))                           \
+			 : stack_chain((ctx), (r), (s), (area), (ts)))
 
 #endif

@@ -12,7 +12,17 @@
 #include "wire/ring.h"
 #include "wire/state.h"
 #define UNWIND_READ(ctx, addr, ret) bpf_probe_read_user((ret), 8, (void *)(addr))
-#include "wire/unwind.h"
+#define UNWIND_RETURN(ctx, pc) return_address(pc)
+__noinline int return_address(__u64 pc);
+#include "arch/unwind.h"
+
+/* Does the code before `pc` end with a call? */
+__noinline __weak int return_address(__u64 pc)
+{
+	__u64 code;
+
+	return !UNWIND_READ(NULL, pc - 8, &code) && unwind_after_call(code);
+}
 
 /* Settings (.rodata): the verifier sees them as constants. */
 extern const volatile __u64 ring_size;
@@ -89,14 +99,31 @@ extern struct scratch_map scratches SEC(".maps");
 		__uint(value_size, sizeof(type_) * 64);                                            \
 	};                                                                                         \
 	extern struct name##_map name SEC(".maps")
-BIG_ARRAY(unwind_rows, struct unwind_row);
-BIG_ARRAY(unwind_blocks, __u32);
 BIG_ARRAY(unwind_mappings, struct unwind_mapping);
 BIG_ARRAY(unwind_procs, struct unwind_proc);
-BIG_ARRAY(unwind_rules, struct unwind_rule);
 BIG_ARRAY(unwind_spaces, struct unwind_space);
 BIG_ARRAY(unwind_objects, struct unwind_object);
-extern const volatile __u32 rows_mask, blocks_mask, mappings_mask, procs_mask;
+/*
+ * The shelves. A lookup in an array of arrays is a bounds check and a load, like one in an array;
+ * the collector adds shelves and never removes one.
+ */
+struct unwind_shelf {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__uint(value_size, SHELF_WORDS * 4);
+};
+struct unwind_shelves_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SHELVES_MAX);
+	__type(key, __u32);
+	__array(values, struct unwind_shelf);
+};
+extern struct unwind_shelves_map unwind_shelves SEC(".maps");
+/* Seconds, as the collector counts them: which tables have been used lately. */
+extern __u32 unwind_now;
+extern const volatile __u32 mappings_mask, procs_mask;
 extern const volatile bool unwind_tables; /* else: frame pointers */
 
 /* 0, or an error with zeroes in `to`. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef THAW_ARCH_X86_64_HOST_H
+#define THAW_ARCH_X86_64_HOST_H
+
+#define ARCH_NAME "x86_64"  /* as `uname -m` has it */
+#define ARCH_WORDS "x86-64" /* as people write it */
+#define ARCH_ELF EM_X86_64
+#define ARCH_PAGE 4096u
+
+/*
+ * The kernel's own data and that of its modules lie in the top 2 GiB of the addresses
+ * (Documentation/arch/x86/x86_64/mm.rst). Nothing else lies below them there: allocated memory,
+ * CPUs' variables included, is far lower.
+ */
+#define ARCH_KERNEL_IMAGE 0xffffffff80000000ull
+#define ARCH_KERNEL_MODULES_END 0xffffffffff000000ull
+
+/* Registers as DWARF numbers them (System V ABI, figure 3.36). */
+#define ARCH_DWARF_BX 3
+#define ARCH_DWARF_BP 6
+#define ARCH_DWARF_SP 7
+#define ARCH_DWARF_RETURN 16
+
+/* The unwinder's registers, by perf's numbers (arch/x86/include/uapi/asm/perf_regs.h). */
+enum {
+	ARCH_PERF_BX = 1,
+	ARCH_PERF_DI = 5,
+	ARCH_PERF_BP = 6,
+	ARCH_PERF_SP = 7,
+	ARCH_PERF_IP = 8,
+};
+#define ARCH_PERF_REGS                                                                             \
+	(1ull << ARCH_PERF_BX | 1ull << ARCH_PERF_DI | 1ull << ARCH_PERF_BP |                      \
+	 1ull << ARCH_PERF_SP | 1ull << ARCH_PERF_IP)
+
+/* In the head of Go's tables (runtime/symtab.go): instructions of any length, words of 8 bytes. */
+#define ARCH_GO_QUANTUM 1
+#define ARCH_GO_POINTER 8
+
+/* Of a ucontext_t, in a handler of signals. */
+#define ARCH_CONTEXT_PC(c) ((c)->uc_mcontext.gregs[REG_RIP])
+#define ARCH_CONTEXT_SP(c) ((c)->uc_mcontext.gregs[REG_RSP])
+#define ARCH_CONTEXT_BP(c) ((c)->uc_mcontext.gregs[REG_RBP])
+#define ARCH_CONTEXT_DI(c) ((c)->uc_mcontext.gregs[REG_RDI])
+#define ARCH_CONTEXT_BX(c) ((c)->uc_mcontext.gregs[REG_RBX])
+
+#endif

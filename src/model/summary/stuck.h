@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits that had not ended when the recording did, and who waits for whom: for the holder of a
+ * lock, for a thread to end. A circle of them is a deadlock: none of its threads will ever go on.
+ */
+#ifndef THAW_MODEL_STUCK_H
+#define THAW_MODEL_STUCK_H
+
+#include "base/vec.h"
+#include "model/wait/waited_file.h"
+#include "timeline/reason.h"
+#include "timeline/timeline.h"
+
+struct stuck_wait {
+	const struct thread *thread;
+	uint64_t start;
+	bool before; /* it began before the recording */
+	enum reason reason;
+	size_t lock;		   /* into summary.locks; SIZE_MAX: none */
+	const struct thread *for_; /* its holder, or the thread to end; NULL: not known, or none */
+	bool for_stuck;		   /* `for_` is stuck, too */
+	enum reason for_reason;	   /* and waits for this */
+	/* The thread that last signalled it and woke a waiter, and when; NULL: none. */
+	const struct thread *signaller;
+	uint64_t signalled;
+	uint32_t kstack, ustack;
+	uint32_t state;			/* as in struct interval */
+	const char *call;		/* "read"; NULL: in none, or not known */
+	const struct waited_file *file; /* for which it waits; NULL: not known, or for none */
+	uint32_t circle;		/* the circle that it is part of, from 1; 0: none */
+	uint32_t place;			/* in the circle: it waits for the one at the next place */
+	uint32_t behind;		/* the same: which one it stands behind */
+};
+
+struct stuck {
+	VEC(struct stuck_wait) waits; /* circles first, in their order; then the longest */
+	uint32_t circles;
+};
+
+struct summary;
+/* The circle in which it waits at that moment, from 1; 0: none. */
+uint32_t stuck_in_circle(const struct summary *s, const struct thread *t, uint64_t ts);
+
+#endif

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads that did not go on. A deadlock comes before everything else. Where nothing ran and no
+ * lock is to blame, the lead tells what the threads were in; it calls a wait idle only where that
+ * is known.
+ */
+#include "report/lead.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "model/summary/parts.h"
+#include "report/words.h"
+
+enum { TEXT = 128, FILE_TEXT = 240, PATH_MOST = 100, CIRCLE_MOST = 4, NAMES_MOST = 3 };
+/* A thread that still waits for a file after this long is stuck: no disk takes that long. */
+#define STUCK_NS NSEC_PER_SEC
+
+static const char *name_of(char *out, size_t room, const struct thread *t)
+{
+	return words_safe(out, room, t->name, 15);
+}
+
+/* ---- a deadlock ---- */
+
+static void say_members(struct buf *b, const struct stuck_wait *w, size_t n)
+{
+	char name[TEXT];
+
+	for (size_t i = 0; i < n && i < CIRCLE_MOST; i++)
+		buf_printf(b, "%s%s",
+			   !i		? ""
+			   : i + 1 == n ? " and "
+					: ", ",
+			   name_of(name, sizeof(name), w[i].thread));
+	if (n > CIRCLE_MOST)
+		buf_printf(b, " and %zu more threads", n - CIRCLE_MOST);
+}
+
+/* " in load_block (store.c:12)", as far as it is known. */
+static void say_where(struct buf *b, const struct summary *s, const struct stuck_wait *w)
+{
+	if (w->kstack || w->ustack)
+		lead_in(b, s, where_function(&s->model->names, w->kstack, w->ustack), w->kstack,
+			w->ustack);
+}
+
+/* A function in which all members of a circle wait is a wrapper around locks, and does not tell
+ * them apart; UINT32_MAX: there is none. */
+static uint32_t wrapper_of(const struct summary *s, const struct stuck_wait *w, size_t n)
+{
+	struct names *names = &s->model->names;
+	uint32_t all = UINT32_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t one = where_function(names, w[i].kstack, w[i].ustack);
+
+		if ((i && one != all) ||
+		    where_caller(names, w[i].kstack, w[i].ustack, one) == UINT32_MAX)
+			return UINT32_MAX;
+		all = one;
+	}
+	return all;
+}
+
+/* The same as say_where(), in the wrapper's caller if there is a wrapper. */
+static void say_where_of(struct buf *b, const struct summary *s, const struct stuck_wait *w,
+			 uint32_t wrapper)
+{
+	uint32_t caller = wrapper == UINT32_MAX
+				  ? UINT32_MAX
+				  : where_caller(&s->model->names, w->kstack, w->ustack, wrapper);
+
+	if (caller == UINT32_MAX)
+		say_where(b, s, w);
+	else
+		lead_in(b, s, caller, w->kstack, w->ustack);
+}
+
+static void say_member(struct buf *b, const struct summary *s, const struct stuck_wait *w,
+		       uint32_t wrapper)
+{
+	char name[TEXT], other[TEXT];
+
+	buf_printf(b, "%s waits for ", name_of(name, sizeof(name), w->thread));
+	name_of(other, sizeof(other), w->for_);
+	if (w->reason == REASON_JOIN || w->lock >= s->locks.n) {
+		buf_printf(b, "%s to end", other);
+		say_where_of(b, s, w, wrapper);
+		return;
+	}
+	buf_printf(b, "%s", words_lock(name, sizeof(name), &s->locks.v[w->lock], 60));
+	say_where_of(b, s, w, wrapper);
+	buf_printf(b, ", held by %s", other);
+}
+
+static void say_since(struct buf *b, const struct summary *s, const struct stuck_wait *w, size_t n)
+{
+	const struct timeline *t = &s->model->timeline;
+	uint64_t last = 0;
+	bool before = true;
+	char time[TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		before &= w[i].before;
+		last = w[i].start > last ? w[i].start : last;
+	}
+	if (before)
+		buf_printf(b, ", since before the recording began");
+	else
+		buf_printf(b, ", for the last %s of the recording",
+			   units_duration(time, sizeof(time), t->end > last ? t->end - last : 0));
+}
+
+static void say_behind(struct buf *b, const struct stuck *st, uint32_t circle, const char *before)
+{
+	size_t behind = 0;
+
+	for (size_t i = 0; i < st->waits.n; i++)
+		behind += st->waits.v[i].behind == circle;
+	if (behind)
+		buf_printf(b, "%s%zu more thread%s behind them", before, behind,
+			   behind == 1 ? " stands" : "s stand");
+}
+
+void lead_circle(const struct summary *s, uint32_t circle, struct buf *b)
+{
+	const struct stuck *st = &s->stuck;
+	size_t first = 0, n = 0;
+
+	while (first < st->waits.n && st->waits.v[first].circle != circle)
+		first++;
+	while (first + n < st->waits.n && st->waits.v[first + n].circle == circle)
+		n++;
+	buf_printf(b, "Deadlock of ");
+	say_members(b, &st->waits.v[first], n);
+	say_behind(b, st, circle, "; ");
+}
+
+bool lead_deadlock(const struct summary *s, struct buf *b)
+{
+	const struct stuck *st = &s->stuck;
+	uint32_t wrapper;
+	size_t n = 0;
+
+	while (n < st->waits.n && st->waits.v[n].circle == 1)
+		n++;
+	if (!n)
+		return false;
+	wrapper = wrapper_of(s, st->waits.v, n);
+	say_members(b, st->waits.v, n);
+	buf_printf(b, " are deadlocked");
+	for (size_t i = 0; i < n && i < CIRCLE_MOST; i++) {
+		buf_printf(b, i ? "; " : ": ");
+		say_member(b, s, &st->waits.v[i], wrapper);
+	}
+	say_since(b, s, st->waits.v, n);
+	say_behind(b, st, 1, ". ");
+	buf_printf(b, ".");
+	if (st->circles > 1)
+		buf_printf(b, " There %s %" PRIu32 " more deadlock%s.",
+			   st->circles == 2 ? "is" : "are", st->circles - 1,
+			   st->circles == 2 ? "" : "s");
+	return true;
+}
+
+/* ---- nothing ran ---- */
+
+static bool is_open_question(const struct stuck_wait *w)
+{
+	return !reason_has(w->reason, TRAIT_OUTSIDE) && thread_is_subject(w->thread);
+}
+
+/* A signal that wakes no thread leaves no event: only those that woke one are known. */
+static void say_signaller(struct buf *b, const struct summary *s, const struct stuck_wait *w)
+{
+	const char *did = w->reason == REASON_CONDVAR ? "signalled" : "posted";
+	char name[TEXT], time[TEXT];
+
+	if (!w->signaller) {
+		buf_printf(b, ", and nobody %s it while it was recorded", did);
+		return;
+	}
+	name_of(name, sizeof(name), w->signaller);
+	if (w->signalled <= w->start)
+		buf_printf(b, ", and nobody %s it since: %s did last, %s before", did, name,
+			   units_duration(time, sizeof(time), w->start - w->signalled));
+	else
+		buf_printf(
+			b, "; %s %s it last, %s before the end, and woke another", name, did,
+			units_duration(time, sizeof(time), s->model->timeline.end - w->signalled));
+}
+
+/* ", in read of /mnt/data/log (nfs4, server:/export)" */
+static void say_file(struct buf *b, const struct stuck_wait *w)
+{
+	char text[FILE_TEXT];
+
+	if (w->file)
+		buf_printf(b, ", in %s of %s", w->call ? w->call : "a call",
+			   words_file(text, sizeof(text), w->file, PATH_MOST));
+}
+
+bool lead_file_of(const struct summary *s, const struct thread *t, enum reason reason,
+		  struct buf *b)
+{
+	for (size_t i = 0; i < s->stuck.waits.n; i++) {
+		const struct stuck_wait *w = &s->stuck.waits.v[i];
+
+		if (w->thread != t || w->reason != reason || !w->file)
+			continue;
+		say_file(b, w);
+		return true;
+	}
+	return false;
+}
+
+static void say_one(struct buf *b, const struct summary *s, const struct stuck_wait *w)
+{
+	char text[TEXT];
+
+	buf_printf(b, "%s", name_of(text, sizeof(text), w->thread));
+	buf_printf(b, " has been %s", words_doing(text, sizeof(text), INTERVAL_WAITING, w->reason));
+	if (w->state & STATE_UNINTERRUPTIBLE && w->file)
+		buf_printf(b, ", in D state,");
+	if (w->lock < s->locks.n && s->locks.v[w->lock].named)
+		buf_printf(b, " (%s)",
+			   words_safe(text, sizeof(text), s->locks.v[w->lock].name, 60));
+	say_where(b, s, w);
+	say_file(b, w);
+	say_since(b, s, w, 1);
+	if (w->reason == REASON_CONDVAR || w->reason == REASON_SEMAPHORE)
+		say_signaller(b, s, w);
+}
+
+bool lead_open_question(const struct summary *s, struct buf *b)
+{
+	const struct stuck *st = &s->stuck;
+	const struct stuck_wait *first = NULL;
+	size_t open = 0, threads = 0;
+
+	for (size_t i = 0; i < s->threads.n; i++)
+		threads += thread_is_subject(s->threads.v[i]);
+	for (size_t i = 0; i < st->waits.n; i++) {
+		const struct stuck_wait *w = &st->waits.v[i];
+
+		if (!is_open_question(w))
+			continue;
+		open++;
+		/* A thread that waits for another stuck one is not where to look first. */
+		if (!first && !(w->for_stuck && !reason_has(w->for_reason, TRAIT_OUTSIDE)))
+			first = w;
+	}
+	if (!first || open * 2 < threads)
+		return false;
+	say_one(b, s, first);
+	buf_printf(b, ".");
+	if (open > 1)
+		buf_printf(b, " %zu more thread%s not go on either.", open - 1,
+			   open == 2 ? " did" : "s did");
+	if (first->reason == REASON_CONDVAR || first->reason == REASON_SEMAPHORE ||
+	    first->reason == REASON_FUTEX)
+		buf_printf(b, " Whether it waits for work, thaw cannot tell.");
+	return true;
+}
+
+static bool is_stuck_on_file(const struct summary *s, const struct stuck_wait *w)
+{
+	uint64_t end = s->model->timeline.end;
+
+	return w->file && thread_is_subject(w->thread) && !w->circle && !w->behind &&
+	       (w->reason == REASON_FILE_SERVER || w->state & STATE_UNINTERRUPTIBLE) &&
+	       (w->before || (end > w->start && end - w->start >= STUCK_NS));
+}
+
+bool lead_stuck_file(const struct summary *s, struct buf *b)
+{
+	const struct stuck *st = &s->stuck;
+	const struct stuck_wait *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < st->waits.n; i++)
+		if (is_stuck_on_file(s, &st->waits.v[i])) {
+			first = first ? first : &st->waits.v[i];
+			n++;
+		}
+	if (!first || !b)
+		return first;
+	buf_printf(b, "%s", b->len ? " " : "");
+	say_one(b, s, first);
+	buf_printf(b, ".");
+	if (n > 1)
+		buf_printf(b, " %zu more thread%s for files, too.", n - 1,
+			   n == 2 ? " waits" : "s wait");
+	return true;
+}
+
+/* Less than a twentieth does not matter. */
+bool lead_all_known(const struct summary *s)
+{
+	uint64_t known = 0;
+
+	for (unsigned r = 0; r < REASONS; r++)
+		if (r != REASON_UNKNOWN && reason_has(r, TRAIT_OUTSIDE))
+			known += s->reasons[r];
+	return s->total[INTERVAL_WAITING] - s->total[INTERVAL_WAITING] / 20 <= known;
+}

@@ -6,9 +6,12 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 
 import contention
+import crowd
 import document
+import ends
 import formats
 import goals
 import interrupted
@@ -18,7 +21,8 @@ import proc
 import stacks
 
 ALL = {**measures.ALL, **stacks.ALL, **contention.ALL,
-       **interrupted.ALL, **page.ALL, **formats.ALL}
+       **interrupted.ALL, **page.ALL, **formats.ALL, **crowd.ALL,
+       **ends.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -62,6 +66,10 @@ def measure(setting, letters):
         except proc.Failed as e:
             failed.append(f"{letter}: {e}")
             setting.say(f"{letter}: could not run: {e}")
+        except Exception as e:  # pylint: disable=broad-except
+            # A defect of one measurement must not cost the quarter of an hour of all others.
+            traceback.print_exc()
+            failed.append(f"{letter}: {e!r}")
     return tables, failed
 
 

@@ -52,6 +52,12 @@ GOALS = [
     ("SQL over all intervals, grouped, the worst of three: times faster than the exported database, cold",
      lambda v: v["sql.cold"], ">=", 5),
     ("import of perf.data: times faster than perf script", lambda v: v["import.script"], ">=", 5),
+    ("report of 20,000 threads and 5 million events behind one lock, seconds",
+     lambda v: v["crowd.report.20000.5000000"], "<=", 3),
+    ("from the command line to the command, ms", lambda v: v["start.thaw"], "<=", 150),
+    ("a recording of next to nothing, from start to end, as a share of perf record -a -g's",
+     lambda v: v["whole.thaw"] / v["whole.perf"], "<=", 0.45),
+    ("from Ctrl-C to the prompt, after 10 s of the whole machine, ms", lambda v: v["stop.thaw"], "<=", 300),
 ]
 
 

@@ -20,10 +20,10 @@ def interrupted(setting):
         setting.say(f"k {i}: " + ", ".join(f"{RINGS[r]} {runs[-1][r]['worst_ns'] / 1e3:.1f} us"
                                            for r in RINGS))
     t = Table("A record interrupted by another",
-              "A hardware breakpoint on the ring's position, which is written in the middle of making "
-              "a record, runs a program that makes another one in the same ring: how long the inner "
-              f"one takes. {len(runs)} runs of `thaw doctor --probe`; the worst of each run also holds "
-              "what the hypervisor took away meanwhile.",
+              "How long a record takes that interrupts another one. A hardware breakpoint on the ring's "
+              "position, which is written in the middle of making a record, runs a program that makes "
+              f"another one in the same ring. {len(runs)} runs of `thaw doctor --probe`; the worst of each "
+              "run includes what the hypervisor took away meanwhile.",
               ["ring", "tries", "lost", "mean ns", "99% within, ns", "worst ns",
                "worst of each run"])
     for key, words in RINGS.items():

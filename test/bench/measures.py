@@ -136,8 +136,8 @@ def sampling(setting):
     load = [setting.workload, "spin", str(setting.cpus), "0.5"]
     rates = work_rates(setting, "b", keys, load, setting.pick(5, 2))
     t = Table("Slowdown of a CPU-bound program at 999 samples a second",
-              "One spinning thread a CPU; work done per CPU second (time that the hypervisor took "
-              f"away is not in it), the best of three half seconds, in {len(rates[None])} rounds; "
+              "One spinning thread per CPU; work done per CPU second (without time that the "
+              f"hypervisor took away), the best of three half seconds, in {len(rates[None])} rounds; "
               "each round against its own untraced run.",
               ["recorder", "slowdown, median", "spread"])
     t.add("nothing (its own spread)", "", spread(slowdowns(rates, None), percent))
@@ -350,8 +350,8 @@ def report_time(setting):
     t = Table("From the file to an answer",
               "The recordings of the mixed load from above, of the round that others disturbed "
               "least, read from the page cache; output to a file; medians of "
-              f"{len(times['summary'])} rounds. Wall: what one waits for it, with what the machine "
-              "did besides; thaw reads ahead on another CPU. CPU: user and system time. The "
+              f"{len(times['summary'])} rounds. Wall: how long one waits, whatever else the machine "
+              "did; thaw reads ahead on another CPU. CPU: user and system time. The "
               "recordings do not hold the same number of switches: compare the times per switch. "
               "Others: the share of the switches that other programs made.",
               ["command", "wall", "spread", "CPU", "spread of CPU", "others",

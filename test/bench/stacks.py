@@ -127,10 +127,10 @@ def unwind_tables(setting):
     got = proc.run_json([program] + paths, setting.dir)
     t = Table("Unwind tables",
               "A file's call frame information (.eh_frame) compiled into what the kernel side "
-              "searches: once a file and recording, when the first program that has it mapped is "
-              "met. CPU time of one build, the best of five. In use the tables of all files share "
-              "one set of rules, and blocks and rows lie in maps of a fixed size.",
-              ["file", "code", ".eh_frame", "rows", "rules", "blocks", "table", "build",
+              "searches: once per file and recording, when thaw first meets a program that maps "
+              "it. CPU time of one build, the best of five. Tables lie on shelves, which are added "
+              "when needed (docs/unwinding.md).",
+              ["file", "code", ".eh_frame", "rows", "rules", "leaves", "table", "build",
                "ns per row"])
     for o in got:
         name = os.path.basename(os.path.realpath(o["path"]))
@@ -139,7 +139,7 @@ def unwind_tables(setting):
             continue
         setting.say(f"h: {name} {o['rows']} rows, {o['bytes']} bytes, {o['ms']:.1f} ms")
         t.add(name, f"{o['text'] / 1e6:.1f} MB", f"{o['eh_frame'] / 1e6:.2f} MB",
-              f"{o['rows']:,}", f"{o['rules']:,}", f"{o['blocks']:,}",
+              f"{o['rows']:,}", f"{o['rules']:,}", f"{o['leaves']:,}",
               f"{o['bytes'] / 1e6:.2f} MB", f"{o['ms']:.1f} ms",
               number(o["ms"] * 1e6 / max(1, o["rows"])))
     if missing:

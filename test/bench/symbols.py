@@ -98,16 +98,12 @@ def objects(build, directory):
     return found + ([c] if c else [])
 
 
-def driver(build, directory):
+def driver(build):
     """test/bench/symbols.c, linked with the archives that thaw is made of."""
-    out = os.path.join(directory, "symbols")
-    archives = [os.path.join(build, "release", f"lib{x}.a") for x in ("symbol", "elf", "base")]
-    if not all(os.path.exists(a) for a in archives):
-        raise Failed(f"{archives[0]} is not there: make first")
-    subprocess.run(["cc", "-O2", "-g", "-D_GNU_SOURCE", f"-I{ROOT}/src",
-                    f"{ROOT}/test/bench/symbols.c", "-o", out] + archives +
-                   ["-liberty", "-ldeflate", "-llzma", "-lz", "-lzstd"], check=True)
-    return out
+    program = os.path.join(build, "bench", "symbols")
+    if not os.access(program, os.X_OK):
+        raise Failed("the program that looks names up is not there: make bench builds it")
+    return program
 
 
 def write(path, numbers):
@@ -237,7 +233,7 @@ def table(build, directory, rounds=3):
     """The measurement as a table."""
     if not shutil.which("addr2line") or not shutil.which("readelf"):
         raise Failed("there is no addr2line to compare with: apt-get install binutils")
-    program = driver(build, directory)
+    program = driver(build)
     t = Table("Names for a million addresses",
               "A million addresses of a file's code, at random and in no order, with lines and "
               "inlined calls. CPU time of thaw's symbolizer (sorting, finding the files, a child in "

@@ -19,7 +19,7 @@
 #define ROUNDS 5
 
 struct result {
-	size_t rows, rules, blocks, bytes;
+	size_t rows, rules, leaves, bytes;
 	uint64_t text, eh_frame;
 	uint64_t best_ns;
 };
@@ -39,8 +39,8 @@ static void describe(const struct elf *e, const struct unwind_table *t, struct r
 
 	r->rows = t->n_rows;
 	r->rules = t->n_rules;
-	r->blocks = t->n_blocks;
-	r->bytes = t->bytes;
+	r->leaves = t->n_leaves;
+	r->bytes = 4 * unwind_table_size(t);
 	r->eh_frame = s ? s->size : 0;
 	r->text = elf_text_range(e, &begin, &end) ? end - begin : 0;
 }
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		json_u64(&j, "eh_frame", r.eh_frame);
 		json_u64(&j, "rows", r.rows);
 		json_u64(&j, "rules", r.rules);
-		json_u64(&j, "blocks", r.blocks);
+		json_u64(&j, "leaves", r.leaves);
 		json_u64(&j, "bytes", r.bytes);
 		json_f64(&j, "ms", (double)r.best_ns / 1e6);
 		json_obj_end(&j);

@@ -4,7 +4,7 @@ import { assert, report, stallOfDisk, test } from "./harness.mjs";
 
 const words = (text) => text.replace(/\s+/g, " ").trim();
 
-test("the first screen says what the report says", {}, async (tab) => {
+test("the first screen says what the report says", { options: { hash: "" } }, async (tab) => {
 	const said = report("demo").finding.sentence;
 	assert.ok(words(await tab.at("lead").innerText()).includes(words(said)), `it does not say: ${said}`);
 	const box = await tab.at("lead").boundingBox();
@@ -40,4 +40,42 @@ test("every stall of the report has its button", {}, async (tab) => {
 		const text = words(await list.nth(i).innerText());
 		assert.ok(text.includes(s.comm), `stall ${i}: ${text}`);
 	}
+});
+
+test("it opens with what the sentence is about", { options: { hash: "" } }, async (tab) => {
+	const { finding } = report("demo");
+	assert.notEqual(finding.lock, null, `the demo's sentence is not about a lock: ${finding.sentence}`);
+	assert.match(await tab.until("flame", undefined), /^wait,/);
+	const chosen = (await tab.until("threads", undefined)).split(".");
+	assert.equal(chosen.length, finding.victims.length);
+	const head = words(await tab.at("scope").first().innerText());
+	assert.ok(finding.victims.some((v) => head.includes(v.comm)), `${head} is about none of ${finding.group}`);
+	await tab.calm();
+	/* A stall is about its culprit, too. */
+	await tab.at("stall-0").click();
+	await tab.until("threads", null);
+	/* An address says it all: what is asked for there is what is shown. */
+	await tab.page.goto(`${tab.address}#tab=threads`);
+	await tab.page.reload();
+	await tab.at("tab-threads").waitFor();
+	await tab.until("flame", null);
+});
+
+test("of CPU time, with samples", { capture: "ctimer", options: { hash: "" } }, async (tab) => {
+	await tab.at("tab-flame").waitFor();
+	await tab.calm();
+	await tab.until("flame", null);
+});
+
+test("a stall's panel has the culprit's stack", {}, async (tab) => {
+	const truth = stallOfDisk();
+	await tab.at(truth.test).click();
+	const stack = tab.at("stall-stack");
+	await stack.getByText("flush_log").first().waitFor();
+	assert.match(await stack.innerText(), new RegExp(truth.comm));
+	/* Both forms of the moment, as the report writes them. */
+	const details = words(await tab.page.getByRole("complementary", { name: "Details" }).innerText());
+	assert.match(details, /\d\d:\d\d:\d\d\.\d{3} \(\+\d+\.\d{3}s\)/);
+	const offset = `(+${(Math.floor(truth.start_ns / 1e6) / 1e3).toFixed(3)}s)`;
+	assert.ok(details.includes(offset), `${details} has no ${offset}`);
 });

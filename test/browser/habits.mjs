@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What people are used to: the address, back and forward, the keyboard, paper, the phone, the dark. */
-import { assert, report, stallOfDisk, test } from "./harness.mjs";
-import { select } from "./timeline.mjs";
+import { assert, report, select, stallOfDisk, test } from "./harness.mjs";
 
 /** What a person sees of the state: the numbers' scope, the details, the chosen tab. */
 async function seen(page) {

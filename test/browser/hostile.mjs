@@ -99,6 +99,25 @@ test("ten thousand threads", { capture: "threads" }, async (tab) => {
 	await tab.calm();
 });
 
+test("five thousand threads behind one lock", { capture: "crowd" }, async (tab) => {
+	const said = report("crowd").finding.sentence.replace(/\s+/g, " ");
+	const lead = (await tab.at("lead").innerText()).replace(/\s+/g, " ");
+	assert.ok(lead.includes(said), `it does not say: ${said}`);
+	await everything(tab);
+	/* Down to the last lane. */
+	const { box } = await tab.where();
+	const label = tab.page.locator(".tl-label.thread");
+	const first = await label.first().innerText();
+	await tab.page.mouse.move(box.x + 300, box.y + 100);
+	await tab.page.keyboard.down("Alt");
+	for (let i = 0; i < 10; i++)
+		await tab.page.mouse.wheel(0, 20000);
+	await tab.page.keyboard.up("Alt");
+	await tab.calm();
+	assert.notEqual(await label.first().innerText(), first);
+	await tab.shot("crowd");
+});
+
 for (const name of ["torn", "cut"])
 	test(`a torn file shows what there is, and says so (${name})`, { capture: name }, async (tab) => {
 		const damage = report(name).capture;

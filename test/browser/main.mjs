@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* All tests of the page: node main.mjs BUILD_DIR [WORD...]. */
-import "./first.mjs";
-import "./timeline.mjs";
-import "./numbers.mjs";
-import "./panels.mjs";
-import "./habits.mjs";
-import "./hostile.mjs";
-import "./foreign.mjs";
+/* All tests of the page: node main.mjs BUILD_DIR [WORD...], or those of one file: --file NAME. */
+import fs from "node:fs";
 import { run } from "./harness.mjs";
 
-process.exit(await run(process.argv.slice(3)));
+const [how, ...rest] = process.argv.slice(3);
+const here = new URL(".", import.meta.url);
+const files = how === "--file" ? [`${rest.shift()}.mjs`] :
+	fs.readdirSync(here).filter((f) => f.endsWith(".mjs") && !/^(main|harness)/.test(f)).sort();
+
+for (const file of files)
+	await import(new URL(file, here));
+process.exit(await run(how === "--file" || !how ? rest : [how, ...rest]));

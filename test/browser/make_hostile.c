@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Captures that a page must survive: make_hostile KIND FILE.
+ * Captures that a page and a terminal must survive: make_hostile KIND FILE [KEY...].
  *
  *   names    four workers behind a lock whose holder waits for the disk, three times; every name in
  *            it (threads, functions, files, modules, the lock, the host, the command) is hostile
@@ -9,6 +9,8 @@
  *   torn     `names`, killed before it was sealed
  *   lost     `names`, with a part of one CPU's record missing, a blackout, and two steps back
  *   empty    a recording of nothing
+ *   escapes  `lost`, and all that has a name ends with what a terminal would obey; so do the facts
+ * whose keys follow FILE
  *
  * A name that is markup calls pwned() should a browser take it for markup. Events are written as
  * they are made, in the order of time, so that a million of them need no room.
@@ -48,13 +50,37 @@ static const char *const threads[] = {
 	"javascript:pwned()",
 };
 
+/*
+ * A colour, a title of the window, C1 as a character and as a byte, a line that is written over, a
+ * right- to-left override, and the ends of lines of other standards. test/attack/escapes.py.
+ */
+#define ESCAPES                                                                                    \
+	"\x1b[31m\x1b]0;pwned\a\xc2\x9b"                                                           \
+	"31m\x9b"                                                                                  \
+	"7m\r\b\x7f\v\f\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8\xc2\x85pwned"
+
 struct maker {
+	const char *tail; /* of every name */
 	struct writer *w;
 	struct symtab *st;
 	uint32_t app, kernel, next_offset;
 	uint32_t compute, lock_user, lock_kernel, sync_user, sync_kernel;
 	char *long_name;
 };
+
+/* Lives as long as the program: there are few. */
+static const char *named(const struct maker *m, const char *name)
+{
+	size_t n = strlen(name);
+	char *s;
+
+	if (!*m->tail)
+		return name;
+	s = mem_alloc(n + strlen(m->tail) + 1);
+	memcpy(s, name, n);
+	strcpy(s + n, m->tail);
+	return s;
+}
 
 static void put(struct maker *m, uint64_t us, unsigned cpu, struct event ev)
 {
@@ -73,7 +99,9 @@ static uint32_t stack(struct maker *m, uint32_t module, const char *const *names
 	size_t n = 0;
 
 	for (; names[n]; n++) {
-		struct symbol s = {names[n], "</script><b>file.c", 7, false};
+		bool known = module != m->app; /* waits are known by names of the kernel */
+		struct symbol s = {known ? names[n] : named(m, names[n]),
+				   named(m, "</script><b>file.c"), 7, false};
 
 		f[n] = (struct frame){module, 0x1000 + 0x10 * m->next_offset++};
 		symtab_add(m->st, module, f[n].offset, &s, 1);
@@ -84,7 +112,8 @@ static uint32_t stack(struct maker *m, uint32_t module, const char *const *names
 
 static void stacks(struct maker *m)
 {
-	struct module app = {.kind = MODULE_FILE, .path = "/srv/<b onclick=pwned()>%s%n</b>"};
+	struct module app = {.kind = MODULE_FILE,
+			     .path = named(m, "/srv/<b onclick=pwned()>%s%n</b>")};
 	struct module kernel = {.kind = MODULE_KERNEL, .path = "[kernel]"};
 
 	m->app = writer_module(m->w, &app);
@@ -107,10 +136,11 @@ static void name_threads(struct maker *m)
 		const char *name = threads[tid - SERVER];
 		uint32_t state = tid >= WORKER && tid <= HOLDER ? 0 : STATE_INTERRUPTIBLE;
 
-		PUT(0, 0, EV_THREAD, .thread = {tid, SERVER, state, 0, name ? name : m->long_name});
+		PUT(0, 0, EV_THREAD,
+		    .thread = {tid, SERVER, state, 0, named(m, name ? name : m->long_name)});
 	}
 	symtab_add_data(m->st, m->app,
-			&(struct data_symbol){.name = "lock<img src=x onerror=pwned()>",
+			&(struct data_symbol){.name = named(m, "lock<img src=x onerror=pwned()>"),
 					      .begin = LOCK_AT,
 					      .size = 48,
 					      .whole = true});
@@ -157,7 +187,7 @@ static void losses(struct maker *m)
 	PUT(3600000, EVENT_ALL_CPUS, EV_LOST, .lost = {LOSS_PAUSED, 0, 0, 400 * MS});
 	PUT(3600000, 0, EV_MARK,
 	    .mark = {MARK_STEP, STEP_PAUSE, STEP_CAUSE_NO_ANSWER, 400 * MS, 1500 * MS,
-		     "<b>the kernel's words</b>"});
+		     named(m, "<b>the kernel's words</b>")});
 }
 
 static void names(struct maker *m, bool lose)
@@ -231,16 +261,22 @@ static void facts(struct maker *m)
 	writer_meta(m->w, "command", "--title=</script><script>pwned()</script>");
 }
 
-static int make(const char *kind, const char *path)
+static int make(const char *kind, const char *path, char **keys)
 {
+	bool escapes = !strcmp(kind, "escapes");
 	struct writer_opts opts = {.no_sync = true};
-	struct maker maker = {.st = symtab_new(), .long_name = mem_alloc(LONG + 1)}, *m = &maker;
+	struct maker maker = {.st = symtab_new(),
+			      .long_name = mem_alloc(LONG + 1),
+			      .tail = escapes ? ESCAPES : ""},
+		     *m = &maker;
 	bool torn = !strcmp(kind, "torn");
 	int rc = writer_open(path, &opts, &m->w);
 
 	memset(m->long_name, 'W', LONG);
 	m->long_name[LONG] = 0;
 	if (!rc) {
+		for (; *keys; keys++)
+			writer_meta(m->w, *keys, named(m, "pwned"));
 		facts(m);
 		stacks(m);
 		PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
@@ -251,7 +287,7 @@ static int make(const char *kind, const char *path)
 		else if (!strcmp(kind, "empty"))
 			PUT(1000, 0, EV_MARK, .mark = {MARK_END});
 		else
-			names(m, !strcmp(kind, "lost"));
+			names(m, escapes || !strcmp(kind, "lost"));
 		if (torn) {
 			rc = writer_flush(m->w, true);
 			writer_abandon(m->w);
@@ -267,11 +303,11 @@ static int make(const char *kind, const char *path)
 
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr, "usage: make_hostile KIND FILE\n");
+	if (argc < 3) {
+		fprintf(stderr, "usage: make_hostile KIND FILE [KEY...]\n");
 		return 2;
 	}
-	if (make(argv[1], argv[2])) {
+	if (make(argv[1], argv[2], argv + 3)) {
 		fprintf(stderr, "make_hostile: %s\n", err_msg());
 		return 1;
 	}

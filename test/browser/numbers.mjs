@@ -3,8 +3,7 @@
  * The numbers on the page are those of `thaw report --json` for the same range and threads: for the whole
  * recording, and for a range that a hand selected.
  */
-import { assert, isCount, isDuration, isPercent, report, test } from "./harness.mjs";
-import { select } from "./timeline.mjs";
+import { assert, isCount, isDuration, isPercent, report, select, test } from "./harness.mjs";
 
 /** Without and with a selection; fn gets the report of the same time. */
 function both(name, fn) {
@@ -35,7 +34,7 @@ both("threads", async (tab, truth) => {
 
 both("waits", async (tab, truth) => {
 	await tab.tab("waits");
-	await tab.page.getByRole("button", { name: "With idle" }).click();
+	await tab.page.getByRole("button", { name: "Waiting for work too" }).click();
 	const rows = await tab.table("Waits by place");
 	all(rows, truth.waits, "waits");
 	const wanted = [...truth.waits].sort((a, b) => b.total_ns - a.total_ns);
@@ -50,7 +49,7 @@ both("waits", async (tab, truth) => {
 
 both("locks", async (tab, truth) => {
 	await tab.tab("locks");
-	await tab.page.getByRole("button", { name: "With signals" }).click();
+	await tab.page.getByRole("button", { name: "Condition variables too" }).click();
 	const rows = await tab.table("Locks");
 	all(rows, truth.locks, "locks");
 	for (const l of truth.locks) {
@@ -93,7 +92,7 @@ test("one thread's numbers as in the report of it", {}, async (tab) => {
 	await tab.page.getByRole("button", { name: "worker-1", exact: true }).first().click();
 	await tab.until("threads", undefined);
 	await tab.tab("waits");
-	await tab.page.getByRole("button", { name: "With idle" }).click();
+	await tab.page.getByRole("button", { name: "Waiting for work too" }).click();
 	const rows = await tab.table("Waits by place");
 	all(rows, truth.waits, "waits");
 	const sum = [...truth.waits].sort((a, b) => b.total_ns - a.total_ns);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The tabs under a hand: flame graph, functions, locks, heatmap and the comparison of two ranges. */
 import { execFileSync } from "node:child_process";
-import { assert, capture, isPercent, report, test, THAW } from "./harness.mjs";
-import { select } from "./timeline.mjs";
+import { assert, capture, isPercent, report, select, test, THAW } from "./harness.mjs";
 
 test("search the flame graph", { options: { hash: "#tab=flame" } }, async (tab) => {
 	await tab.calm();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The timeline under a hand: zooming, panning, selecting, choosing a wait and following its links. */
-import { assert, report, test } from "./harness.mjs";
+import { assert, report, select, test } from "./harness.mjs";
 
 test("the wheel zooms about the pointer", {}, async (tab) => {
 	const before = await tab.where();
@@ -36,23 +36,6 @@ test("a drag moves what is under the hand", {}, async (tab) => {
 	assert.ok(Math.abs(after.time(b) - before.time(a)) < slack, "it has not followed");
 	assert.ok(Math.abs(after.to - after.from - (before.to - before.from)) < slack, "it has zoomed");
 });
-
-/** Shift and drag over a share of the timeline. */
-export async function select(tab, from, to) {
-	const { box, time } = await tab.where();
-	const y = box.y + 60;
-	const [a, b] = [box.x + from * box.width, box.x + to * box.width];
-	await tab.page.keyboard.down("Shift");
-	await tab.page.mouse.move(a, y);
-	await tab.page.mouse.down();
-	await tab.page.mouse.move((a + b) / 2, y, { steps: 3 });
-	await tab.page.mouse.move(b, y);
-	await tab.page.mouse.up();
-	await tab.page.keyboard.up("Shift");
-	const sel = (await tab.until("sel", undefined)).split("-").map(Number);
-	await tab.calm();
-	return { from: sel[0], to: sel[1], wanted: [time(a), time(b)], slack: (2 * time(box.x + 1)) };
-}
 
 test("shift and drag select a range", {}, async (tab) => {
 	const { box, from, to } = await tab.where();

@@ -435,7 +435,7 @@ static void fill_disk(const char *dir, bool leave_nothing)
 /* The same capture with its payloads as they are: a fuzzer can change what it sees. */
 static void store_raw(const char *from, const char *to)
 {
-	struct source s;
+	struct byte_source s;
 	struct reader *r;
 	const struct index_entry *e;
 	struct buf raw = {0}, out = {0};

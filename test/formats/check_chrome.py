@@ -116,6 +116,14 @@ def waits():
     assert trace["otherData"]["begin_unix_ns"] == str(begin)
 
 
+def interrupts():
+    """In each second a disk's interrupt meets worker-1 (101) and wakes the writer: not worker-1's doing."""
+    trace, _ = load("story", suffix=".interrupts")
+    mine = [e for e in of(trace, "X") if e["tid"] == 103 and e.get("args", {}).get("reason") == "disk"]
+    assert len(mine) == 10 and {e["args"]["waker"] for e in mine} == {"an interrupt"}, mine
+    assert not [e for e in of(trace, "f") if e["tid"] == 103]
+
+
 def only(kind):
     trace, _ = load("locks", "--kind", kind, suffix=".kind." + kind)
     cats = {e["cat"] for e in trace["traceEvents"] if "cat" in e}
@@ -145,6 +153,7 @@ for option in (("--thread", "worker-1"), ("--from", "1s", "--to", "2600ms")):
         test(f"{where}: flows", flows, story, *option)
         test(f"{where}: samples", samples, story, *option)
 test("chrome locks: reasons, holders, wakers and stacks", waits)
+test("chrome story: interrupts are nobody's doing", interrupts)
 for which in ("cpu", "wait", "lock"):
     test(f"chrome locks --kind {which}", only, which)
 if capture("ctimer"):

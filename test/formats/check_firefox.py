@@ -18,7 +18,7 @@ from common import (NPM, capture, captures, clean, export, full_disk, need, refu
 CLI = os.path.join(NPM, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")
 NODE = need("node", "nodejs")
 if not os.path.exists(CLI):
-    print("skip formats firefox: @firefox-devtools/profiler-cli is not installed")
+    print("skip all of formats/firefox: @firefox-devtools/profiler-cli is not installed")
     sys.exit(0)
 
 # Sockets have short names.
@@ -258,6 +258,17 @@ def locks_of_the_story():
     assert not [s for s in seen if s[1] in ("condvar", "disk", "run_queue")], seen
 
 
+def interrupts():
+    """In each second a disk's interrupt meets worker-1 and wakes the writer: not worker-1's doing."""
+    seen = []
+    with Loaded(export("story", "firefox", suffix=".interrupts.json")) as p:
+        for thread in p.threads():
+            for m in p.list(thread):
+                if m["name"] == "disk":
+                    seen.append((thread["name"], {f["key"]: f["value"] for f in m["fields"]}.get("waker")))
+    assert seen == [("wal-writer", "interrupt")] * 10, seen
+
+
 def inlined():
     """compress() has match() inlined into it, at the same address."""
     p = indices(export("story", "firefox", suffix=".json"))
@@ -318,18 +329,17 @@ try:
         test(f"firefox {each}: stacks of waits are the report's", stacks_of, each)
         test(f"firefox {each}: so are those of a window and of a thread", halves, each)
     test("firefox locks: each wait has its lock, its holder and its waker", locks_of_the_story)
+    test("firefox story: interrupts are nobody's doing", interrupts)
     test("firefox locks: profiler-cli itself", by_hand)
     test("firefox story: inlined functions", inlined)
     test("firefox story: a full disk", full_disk, "story", "firefox")
-    if capture("demo"):
-        test("firefox demo: build ids", libraries)
+    test("firefox demo: build ids", libraries)
     test("firefox ctimer: without switches", functions_of, "ctimer")
     test("firefox ctimer: waits were not seen", refuses_waits, "firefox")
     test("firefox: a capture without times is refused", refuses_timeless, "firefox")
-    if capture("names"):
-        test("firefox names: hostile names", lost_nothing_to_names)
-        test("firefox names: times", times_of, "names")
-        test("firefox lost: what is lost is said", times_of, "lost")
-        test("firefox empty: a recording of nothing", nobody)
+    test("firefox names: hostile names", lost_nothing_to_names)
+    test("firefox names: times", times_of, "names")
+    test("firefox lost: what is lost is said", times_of, "lost")
+    test("firefox empty: a recording of nothing", nobody)
 finally:
     shutil.rmtree(SESSIONS, ignore_errors=True)

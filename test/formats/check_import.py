@@ -17,18 +17,16 @@ def path(name):
 
 
 def record(name, *args):
-    """A recording of perf's; None where it may not. perf 6.1 now and then smashes its own stack over a
-    build id (build_id__init) when it ends: that says nothing of what it may, and it gets another try."""
+    """A recording of perf's; None where it may not."""
     out = path(name + ".data")
-    for _ in range(3):
-        done = subprocess.run([PERF, *args[:args.index("--")], "-o", out, *args[args.index("--"):]],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-        if done.returncode == 0:
-            return out
-        print("# " + done.stderr.decode(errors="replace").strip().replace("\n", " | "))
-        if done.returncode > 0:
-            return None
-    raise AssertionError(f"perf ends by signal {-done.returncode}")
+    done = subprocess.run([PERF, *args[:args.index("--")], "-o", out, *args[args.index("--"):]],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if done.returncode == 0:
+        return out
+    said = done.stderr.decode(errors="replace").strip().replace("\n", " | ")
+    assert done.returncode > 0, f"perf ends by signal {-done.returncode}: {said}"
+    print("# " + said)
+    return None
 
 
 def taken(name, source, *options):
@@ -155,7 +153,8 @@ def holes_and_ends(source):
     What timehist does not tell. Holes: in some threads' context no record is made when they leave a
     CPU; who comes next is first heard of when it leaves, and timehist takes it for running since the
     last switch there (ms by tid). Ends: when a thread switches for the last time, perf has no
-    number for it any more, and timehist leaves the row out: run, wait and runnable of that row.
+    number for it any more, and timehist leaves the row out: run, wait and runnable of that row. Who left
+    as R had no wait, even if it was waked meanwhile: it was preempted on its way to sleep.
     """
     text = run(PERF, "script", "--ns", "-i", source, "-F", "cpu,time,event,trace").decode(errors="replace")
     cpus, came, left, waked, holes, ends = {}, {}, {}, {}, {}, {}
@@ -168,9 +167,10 @@ def holes_and_ends(source):
             if before[1] != prev:
                 holes[prev] = holes.get(prev, 0) + (now - before[0]) * 1000
             if state[0] == "X" and prev in came and prev in left:
-                at = min(max(waked.get(prev, 0), left[prev]), came[prev])
-                ends[prev] = [1000 * ms for ms in (now - came[prev], at - left[prev], came[prev] - at)]
-            cpus[cpu], came[then], left[prev] = (now, then), now, now
+                off, how = left[prev]
+                at = off if how[0] == "R" else min(max(waked.get(prev, 0), off), came[prev])
+                ends[prev] = [1000 * ms for ms in (now - came[prev], at - off, came[prev] - at)]
+            cpus[cpu], came[then], left[prev] = (now, then), now, (now, state)
             waked.pop(prev, None)
         found = WAKING.search(line)
         if found:
@@ -189,7 +189,8 @@ def switches(source):
     """
     Threads that were born and ended in the recording: every moment of theirs is in it. Times are
     printed in us and cut, so each row may be off by some of them. The first delay differs: timehist
-    counts from the waking of the new thread, thaw from the fork. Where a hole is, both can only guess.
+    counts from the waking of the new thread, thaw from the fork. Where a hole is, timehist guesses, and thaw
+    calls the time since the thread was last seen lost.
     """
     said = report(taken("sched", source))
     truth, sums = timehist(source), summary(source)
@@ -200,7 +201,8 @@ def switches(source):
         mine, tid = truth.get(t["tid"]), t["tid"]
         if not mine or tid not in ends or not t["comm"].startswith(("worker", "generator")):
             continue
-        slack = 0.003 * mine["rows"] + 0.01 + holes.get(tid, 0)
+        assert holes or not t["lost_ns"], (t, mine)
+        slack = 0.003 * mine["rows"] + 0.01 + holes.get(tid, 0) + t["lost_ns"] / 1e6
         last = ends[tid]
         assert abs(t["running_ns"] / 1e6 - mine["run"] - last[0]) <= slack, (t, mine, last)
         assert abs(t["running_ns"] / 1e6 - sums[tid] - last[0]) <= slack, (t, sums[tid])
@@ -382,14 +384,15 @@ test("import -: collapsed stacks from a pipe", by_pipe)
 stacks = [os.path.join(LOAD, "stacks"), "cpu", "1"]
 fp = record("fp", "record", "-g", "-F", "997", "--", *stacks)
 if not fp:
-    print("skip formats import: perf may not record here")
+    print("skip the rest of formats/import: perf may not record here")
     raise SystemExit(0)
 test("import perf record -g: its samples", samples, "fp", fp)
 test("import perf record -g: there and back", there_and_back, "fp", fp)
 test("import perf record -g: what it says of itself", facts, fp)
 test("import perf record: samples without stacks", samples, "flat",
      record("flat", "record", "-F", "997", "--", *stacks))
-dwarf = record("dwarf", "record", "--call-graph", "dwarf", "-F", "997", "--", *stacks)
+# Some 8 MB a second: with its usual buffer perf loses some where it does not run for 60 ms.
+dwarf = record("dwarf", "record", "-m", "16M", "--call-graph", "dwarf", "-F", "997", "--", *stacks)
 test("import perf record --call-graph dwarf: its samples", samples, "dwarf", dwarf)
 test("import perf record --call-graph dwarf: its stacks", unwound, dwarf)
 test("import perf record -z: its samples", samples, "zstd",
@@ -399,12 +402,12 @@ server = os.path.join(LOAD, "server")
 test("import perf record --switch-events", switch_records,
      record("switch", "record", "--switch-events", "-F", "997", "--", server, "--seconds", "1"))
 sched = record("sched", "sched", "record", "--", server, "--seconds", "1")
-if sched:
-    test("import perf sched record: run, wait and delay as timehist has them", switches, sched)
-    test("import perf sched record: every switch and waking", wakers, sched)
-    test("import perf sched record: what was not recorded", not_recorded, sched)
-else:
-    print("skip import perf sched record: perf may not here")
+for what, function in (("run, wait and delay as timehist has them", switches),
+                       ("every switch and waking", wakers), ("what was not recorded", not_recorded)):
+    if sched:
+        test(f"import perf sched record: {what}", function, sched)
+    else:
+        print(f"skip import perf sched record: {what}: perf may not here")
 for each in captures():
     test(f"import offcpu-time: the waits of {each}", measured, each)
 test("import collapsed: counts and names", fold)

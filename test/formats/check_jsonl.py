@@ -104,10 +104,10 @@ def truth(name):
 
 def part(name):
     _, whole = lines(name)
-    for kind, types in (("cpu", {"sample"}), ("wait", {"switch", "waking", "wait"}),
+    for kind, types in (("cpu", {"sample"}), ("wait", {"switch", "waking", "wait", "asleep", "file"}),
                         ("lock", {"futex", "klock", "klocked"})):
         _, got = lines(name, "--kind", kind, suffix=f".{kind}.jsonl")
-        data = {"sample", "switch", "waking", "wait", "futex", "klock", "klocked"}
+        data = {"sample", "switch", "waking", "wait", "asleep", "file", "futex", "klock", "klocked"}
         assert [e for e in got if e["type"] in data] == [e for e in whole if e["type"] in types], kind
     _, got = lines(name, "--from", "20ms", "--to", "60ms", suffix=".window.jsonl")
     assert [e for e in got if e["type"] == "switch"] == [
@@ -116,6 +116,17 @@ def part(name):
     _, got = lines(name, "--thread", str(tid), suffix=".thread.jsonl")
     assert {e["tid"] for e in got if e["type"] == "sample"} == {tid}
     assert all(tid in (e["prev"], e["next"]) for e in got if e["type"] == "switch")
+
+
+def interrupts():
+    """In each second a disk's interrupt meets worker-1 (101) and wakes the writer: not worker-1's doing."""
+    _, got = lines("story")
+    woken = [(e["wakee"], e["waker"]) for e in got if e["type"] == "waking" and e["ctx"] == "hardirq"]
+    assert woken == [(103, None)] * 10, woken
+    woken = [(e["wakee"], e["waker"]) for e in got if e["type"] == "waking" and e["ctx"] == "task"]
+    assert (102, 103) in woken and all(waker for _, waker in woken), woken
+    _, mine = lines("story", "--thread", "101", suffix=".interrupts.jsonl")
+    assert all(101 in (e["wakee"], e["waker"]) for e in mine if e["type"] == "waking"), mine
 
 
 def generated():
@@ -142,5 +153,6 @@ for each in captures() + ["names", "lost", "empty", "ctimer"]:
 for each in captures():
     test(f"jsonl {each}: samples are the report's", truth, each)
 test("jsonl locks: kinds, a window and a thread", part, "locks")
+test("jsonl story: interrupts are nobody's doing", interrupts)
 test("jsonl: the schema has every field of every event", generated)
 test("jsonl: a format without a schema says so", refused)

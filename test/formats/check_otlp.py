@@ -303,8 +303,7 @@ for kind_, kinds_ in (("cpu", ("samples", "cpu")), ("wait", ("off_cpu",)),
          lambda k=kind_, t=kinds_: sums("locks", "--kind", k, kinds=t))
 test("otlp locks: a lock has its name, its holder and its stacks", locks)
 test("otlp story: inlined functions are lines of one place", inlined)
-if capture("demo"):
-    test("otlp demo: modules have their build ids and kinds", modules)
+test("otlp demo: modules have their build ids and kinds", modules)
 test("otlp ctimer: what was not seen is not there", unseen)
 for each in ("names", "lost", "empty"):
     test(f"otlp {each}: protoc reads it", hostile, each)

@@ -10,6 +10,7 @@
  *   locks    five seconds of another server: four workers behind a mutex that a checkpointer keeps
  *            while it syncs, an rwsem of the kernel, a condition variable
  *   deadlock two threads, each with a lock that the other one wants
+ *   foreign  the same, from a machine that thaw does not know
  *   before, after  a hundred rounds of one program; afterwards a function takes 30% more, the disk
  *            half as much again, and a lock is held for half as long
  *   empty    a recording of nothing
@@ -167,6 +168,21 @@ static void make_stacks(struct maker *m)
 		stack(m, m->app,
 		      "__futex_abstimed_wait_common pthread_cond_wait feed start_thread clone3");
 	m->bare_user = writer_stack(m->w, &(struct frame){m->bare, 0xbeef}, 1, 1);
+}
+
+/* What computes is code without a file, whose caller was guessed. */
+static void guess(struct maker *m)
+{
+	uint32_t jit = writer_module(
+		m->w, &(struct module){.kind = MODULE_ANON, .path = "[anon]", .pid = 100});
+	uint32_t mark =
+		writer_module(m->w, &(struct module){.kind = MODULE_GUESS, .path = "[guessed]"});
+	struct frame f[] = {{jit, 0x7f0000001040},
+			    {mark, 0},
+			    frame(m, m->app, "run_kernel", 30),
+			    frame(m, m->app, "main", 40)};
+
+	m->compute = writer_stack(m->w, f, 4, 1);
 }
 
 static void threads(struct maker *m)
@@ -535,14 +551,19 @@ static int make(const char *kind, const char *path, unsigned long n)
 	struct maker maker = {.st = symtab_new()}, *m = &maker;
 	bool torn = !strcmp(kind, "torn"), empty = !strcmp(kind, "empty");
 	bool stepped = !strcmp(kind, "stepped");
-	bool locks = !strcmp(kind, "locks"), stuck = !strcmp(kind, "deadlock");
+	bool foreign = !strcmp(kind, "foreign"), locks = !strcmp(kind, "locks");
+	bool stuck = foreign || !strcmp(kind, "deadlock");
 	bool after = !strcmp(kind, "after"), pair = after || !strcmp(kind, "before");
 	int rc = writer_open(path, &opts, &m->w);
 
 	if (rc)
 		return rc;
 	facts(m, !strcmp(kind, "lost"), pair ? "500" : "20");
+	if (foreign)
+		writer_meta(m->w, "machine", "riscv64");
 	make_stacks(m);
+	if (!strcmp(kind, "guessed"))
+		guess(m);
 	if (n) {
 		long_one(m, n);
 	} else if (locks) {

@@ -117,8 +117,8 @@ def check_topics(topics):
         wide = [line for line in text.splitlines() if len(line) > 80]
         ok(f"thaw help {topic}", (["it says nothing"] if not text else wide)[:1])
     for topic, names in (
-            ("reasons", rows("REASON", 2, "model", "wait.def") + rows("EVIDENCE", 2, "model", "wait.def")),
-            ("lock-kinds", rows("LOCK_KIND", 2, "model", "lock.def")),
+            ("reasons", rows("REASON", 2, "timeline", "reason.def") + rows("EVIDENCE", 2, "timeline", "reason.def")),
+            ("lock-kinds", rows("LOCK_KIND", 2, "model", "lock", "lock.def")),
             ("engines", rows("ENGINE", 2, "guard", "engines.def") + rows("UNSEEN", 2, "wire", "unseen.def")),
             ("losses", rows("LOSS", 2, "wire", "loss.def")),
             ("formats", rows("EXPORTER", 0, "cmd", "exporters.def"))):
@@ -132,6 +132,18 @@ def update(path, table):
                   lambda m: m.group(1) + table + m.group(2), read(path), flags=re.S)
     with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
         f.write(text)
+
+
+def binary_refers():
+    """Pages and documents that are not beside it, and topics that are not there."""
+    with open(THAW, "rb") as f:
+        data = f.read()
+    away = {m.group(0).decode() for m in
+            re.finditer(rb"(?<![\w/])docs/[\w-]+(?:\.md)?|\bthaw-[a-z]+\(\d\)|\bman thaw[\w-]*", data)}
+    named = {m.group(1).decode() for m in re.finditer(rb"\bthaw help ([a-z-]+)", data)} - {"lists"}
+    unknown = sorted(name for name in named if subprocess.run([THAW, "help", name], capture_output=True,
+                                                              check=False).returncode)
+    return ", ".join(sorted(away) + [f"thaw help {name}" for name in unknown])
 
 
 def main():
@@ -173,6 +185,7 @@ def main():
         section = plain(read("docs", "man", page)).split(".SH EXAMPLES\n", 1)[1].split("\n.SH ", 1)[0]
         check_examples(page, section, known)
     check_topics(topics)
+    ok("what the binary refers to is in the binary", binary_refers())
     check_roff()
     return failed
 

@@ -16,8 +16,8 @@ import flames  # noqa: E402
 LOCKS = os.path.join(BUILD, "workload", "locks")
 EVENTS = os.path.join(BUILD, "release", "live", "eventdump")
 KNOWN = 0.95  # of the waiting, with a holder
-# Of the time in which one is named: who takes a lock that was let go, before the thread that was woken for
-# it, and never sleeps on it, is not seen (src/model/charge.c).
+# Of the time in which a holder is named: thaw does not see a thread that takes a free lock before the thread that was
+# woken for it, and never sleeps on it (src/model/charge/follow.c).
 WRONG = 0.05
 LATER = 50_000_000
 
@@ -29,13 +29,13 @@ def begin_of(capture):
 
 
 def overlap(holds, start, end):
-    """For how long of [start, end) the log has one of these holds; what is near a hand-over is nobody's."""
+    """For how long of [start, end) the log has one of these holds; time near a hand-over does not count."""
     return sum(max(0, min(end, let - HANDOVER) - max(start, got + HANDOVER)) for got, let, _ in holds)
 
 
 def anothers(holds, tid, start, end):
-    """The same for those of others, without the time in which it was in the call that lets go: from there
-    on another may have it, but who waits is woken by the call."""
+    """The same for the holds of others, without the time in which `tid` was in the call that lets go: another thread
+    may have the lock by then, but this call wakes the waiter."""
     own = [(got, done) for got, _, done, by in holds if by == tid and got < end and done > start]
     others = [(got, let, by) for got, let, _, by in holds if by != tid and got < end and let > start]
     left = 0
@@ -68,8 +68,8 @@ def lockline(case):
             right += overlap([(got, let, by) for got, let, _, by in holds if by == tid], start, end)
             wrong += anothers(holds, tid, start, end)
             moved += anothers(holds, tid, start + LATER, end + LATER)
-    # Who is woken for a lock and gets no CPU keeps the others waiting, though it has it not yet: that
-    # is nobody's in the log.
+    # A thread that is woken for a lock and gets no CPU keeps the others waiting before it has the lock: the log has
+    # no holder then.
     said = (f"of {named / 1e6:.0f} ms {right / max(1, named):.1%} are as in the log, {wrong / max(1, named):.2%} "
             f"another's; {moved / max(1, named):.0%} with a log of another time")
     check(named > 100_000_000 and right >= 0.75 * named, f"{case}: {said}")
@@ -114,7 +114,7 @@ def test_stacks_mixed():
 
 
 def test_stacks_sampled():
-    """An engine that sees no waits: what is not seen is not shown as nothing."""
+    """An engine that sees no waits: thaw does not show as nothing what it does not see."""
     record(["--engine", "ctimer"], [WORKLOAD, "mixed", "2"], "c.thaw")
     c = flames.Capture("c.thaw")
     rep = c.report(None)

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Locks about which it is easy to be wrong: another libc's, hand-made ones, memory that goes or is
-used again, owners that end. Nothing may fail, and nobody may be blamed who did not hold the lock."""
+"""Locks about which it is easy to be wrong: another libc's, hand-made ones, memory that goes or is used again, owners
+that end. Nothing may fail, and thaw may blame no thread that did not hold the lock."""
 import collections
 import os
+import re
 import sys
 
-from harness import BUILD, Skip, check, near, record, report, run, stolen, tests_of
-from locktruth import (AGREED, TAKE_IN, at, contended, holders_right, recorded, same_waits,
+from harness import BUILD, Skip, check, near, record, report, run, stolen, tests_of, thaw
+from locktruth import (AGREED, TAKE_IN, as_many, at, contended, holders_right, recorded, same_waits,
                        waits_of, words)
 
 MUSL = os.path.join(BUILD, "workload", "locks-musl")
 BAD = os.path.join(BUILD, "workload", "badlocks")
+HANGS = os.path.join(BUILD, "workload", "hangs")
+QUEUE = os.path.join(BUILD, "workload", "queue")
 
 
 # ---- another libc ----
@@ -32,7 +35,7 @@ def musl(case, known):
 
 
 def test_musl_normal():
-    """Its normal mutexes have no owner."""
+    """musl's normal mutexes have no owner."""
     return musl("normal", False)
 
 
@@ -52,15 +55,15 @@ def test_musl_rwlock():
 # ---- traps ----
 
 def handmade(case):
-    """Nobody knows who holds it: a holder that is named must be right, and an innocent thread is
-    never blamed."""
+    """Nothing tells who holds the lock: a holder that thaw names must be right, and it never blames an innocent
+    thread."""
     truth, rep = recorded(BAD, case, "--seconds", 1)
     want = truth["locks"][0]
     found = at(rep, truth, want)
     check(len(found) == 1, f"{case}: {words(found)}")
     got = found[0]
     check(got["kind"] == "futex", f"{case}: thaw says that it knows a {got['kind']}")
-    check(got["waits"] == want["waits"], f"{case}: {got['waits']} waits of {want['waits']}")
+    as_many(got, want, truth, case)
     blamed = [h["tid"] for x in rep["locks"] for h in x["holders"]] + \
              [r["tid"] for r in rep["blame"]]
     check(truth["innocent"] not in blamed, f"{case}: the innocent thread is blamed")
@@ -72,7 +75,7 @@ def test_handmade():
 
 
 def test_mimic():
-    """Word for word a mutex of glibc's; only the stack shows that it is none."""
+    """The words of a glibc mutex; only the stack shows that it is none."""
     return handmade("mimic")
 
 
@@ -110,7 +113,7 @@ def test_killed():
     check(truth["killed"] == truth["children"], f"{truth['killed']} of {truth['children']} died")
     rep = report("c.thaw", "--top", "10000")
     mutexes = [x for x in rep["locks"] if x["kind"] == "mutex" and x["contended"]]
-    # Each child has its own; the one who unmapped it held it.
+    # Each child has a lock of its own, held by the thread that unmapped it.
     check(sum(x["waits"] for x in mutexes) >= 0.9 * truth["children"], words(mutexes))
     for x in mutexes:
         for h in x["holders"]:
@@ -120,7 +123,7 @@ def test_killed():
 
 
 def test_reused():
-    """Three kinds at one address: each is told by its own kind, and the last is no contention."""
+    """Three kinds of lock at one address: each is reported as its own kind, and the last is not contended."""
     truth, rep = recorded(BAD, "reused", "--seconds", 2)
     mutex, semaphore, condition = truth["locks"]
     found = at(rep, truth, mutex)
@@ -128,8 +131,7 @@ def test_reused():
     check({"mutex", "semaphore"} <= set(by_kind), f"{words(found)}")
     for want in (mutex, semaphore):
         got = by_kind[want["kind"]]
-        check(got["waits"] == want["waits"],
-              f"{want['kind']}: {got['waits']} waits of {want['waits']}")
+        as_many(got, want, truth, want["kind"])
     check(not [x for x in found if x["contended"] and x["kind"] not in ("mutex", "semaphore")],
           words(found))
     count, _ = waits_of(rep, "condvar")
@@ -138,7 +140,7 @@ def test_reused():
 
 
 def test_dead_owner():
-    """The holder ended; it is still the one who held it."""
+    """The holder ended; thaw still names it."""
     truth, rep = recorded(BAD, "dead_owner")
     want = truth["locks"][0]
     found = at(rep, truth, want)
@@ -150,12 +152,12 @@ def test_dead_owner():
 
 
 def test_tids():
-    """Threads with the numbers of others: the name tells which one it was."""
+    """Threads that reuse the tids of others: the name tells which one it was."""
     truth, rep = recorded(BAD, "tids")
     want = truth["locks"][0]
     found = at(rep, truth, want)
     check(len(found) == 1, words(found))
-    check(found[0]["waits"] == want["waits"], f"{found[0]['waits']} waits of {want['waits']}")
+    as_many(found[0], want, truth, "tids")
     can = {(h["tid"], h["name"]) for h in want["holders"]}
     for h in found[0]["holders"]:
         check(not h["tid"] or (h["tid"], h["comm"]) in can, f"{h['comm']} ({h['tid']}) did not")
@@ -163,6 +165,43 @@ def test_tids():
     for w in found[0]["waiters"]:
         check((w["tid"], w["comm"]) in can, f"{w['comm']} ({w['tid']}) did not wait")
     return f"{truth['reused']:.0f} numbers used twice"
+
+
+# ---- what looks like idleness ----
+
+def test_full_queue():
+    """Threads that wait for room in a queue look like an idle pool: thaw gives no all-clear, and says whom they wait
+    for."""
+    record([], [QUEUE, "2"], "c.thaw")
+    said = report("c.thaw")["finding"]["sentence"]
+    check(re.match(r"6 web threads were mostly waiting for a condition variable \(queue_room\) in enqueue_mail"
+                   r"( \(queue.c:\d+\))?, mostly woken by mailer, which was mostly waiting for the network in deliver"
+                   r"( \(queue.c:\d+\))?, mostly woken by relay, which was mostly asleep on a timer in ", said), said)
+    # A report on one thread does not tell of the others.
+    said = report("c.thaw", "--thread", "relay")["finding"]["sentence"]
+    check("web" not in said and "Nothing" in said, said)
+
+
+def test_waiting_for_an_answer():
+    """The same, for threads that wait for room and then for an answer, beside some that only sleep now and then."""
+    record([], [QUEUE, "2", "answers"], "c.thaw")
+    said = report("c.thaw")["finding"]["sentence"]
+    check(re.match(r"6 web threads were mostly waiting for a condition variable( \(queue_room\) in enqueue_mail|"
+                   r" in await_answer)( \(queue.c:\d+\))?, mostly woken by mailer, which was mostly waiting for the network in deliver"
+                   r"( \(queue.c:\d+\))?, mostly woken by relay, which was mostly asleep on a timer in ", said), said)
+
+
+# ---- a signal that nobody waited for ----
+
+def test_last_signal():
+    """Recorded from the start: the main thread signalled last, a moment before the wait that does not end."""
+    r = thaw("record", "-q", "-d", "1s", "-o", "c.thaw", "--", HANGS, "last_signal")
+    check("c.thaw" in os.listdir("."), r.stderr)
+    said = report("c.thaw")["finding"]["sentence"]
+    check(re.match(r"consumer has been waiting for a condition variable \(queue_ready\) in take_next( \(hangs.c:\d+\))?, "
+                   r"for the last [\d.]+m?s of the recording, and nobody signalled it since: producer did last, [\d.]+[mu]s before\.", said),
+          said)
+
 
 if __name__ == "__main__":
     sys.exit(run(tests_of(globals())))

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""thaw diff against programs that know what they did: runs of the same do not differ, and of one with a
-function that has 5% more to do that function does, and no other."""
+"""thaw diff against programs that know what they did: equal runs do not differ; if one function has 5% more to do,
+that function differs, and no other."""
 import itertools
 import json
 import os
 import sys
 
-from harness import WORKLOAD, Skip, check, record, run, tests_of, thaw
+from harness import SOAK, WORKLOAD, Skip, check, record, run, tests_of, thaw
 
-RUNS = 3        # of each
+RUNS = 3 if SOAK > 1 else 2   # of each
 ROUNDS = 2000   # some five seconds
 RATE = 9999     # samples a second: 5% of a third of the time is to be seen
 STAGES = ("stage_a", "stage_b", "stage_c")
@@ -28,8 +28,8 @@ def differ(d, key):
 
 
 def own(d, key):
-    """Of the program itself. What interrupted it, and how long it got no CPU, is a difference too if the
-    machine was busier, but not one of the program."""
+    """The differences of the program itself. A busier machine also changes the interrupts, and the time without a
+    CPU."""
     return {r["name"] for r in d[key] if r["different"] and r["module"] != "[kernel]"}
 
 
@@ -45,15 +45,15 @@ def stages(slow, name):
 
 
 def slower(before, after):
-    """How much longer stage_b took, by the program's own clock, at the pace of the others; and how far these
-    are from each other."""
+    """How much longer stage_b took, by the program's own clock, relative to the other stages; and how far those
+    differ."""
     ratio = [after[s] / before[s] for s in STAGES]
     pace = sorted(ratio)[1]
     return ratio[1] / pace, max(abs(r / pace - 1) for r in (ratio[0], ratio[2]))
 
 
 def alike():
-    """All pairs of the same; how many there are. In one of them something else than the program may differ."""
+    """Compares all pairs of equal runs; their number. In one pair, something else than the program may differ."""
     pairs = noisy = 0
     for slow, (i, k) in itertools.product((0, 5), itertools.combinations(range(RUNS), 2)):
         d = diff(f"{slow}-{i}.thaw", f"{slow}-{k}.thaw")

@@ -9,12 +9,14 @@ import sys
 
 from harness import Skip, THAW, check, info, report, run, tests_of, thaw
 
+BESIDE = True   # compares no clocks: test/run puts others next to it
+
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 STATUS = {"good": 0, "accepted": 0, "degraded": 1, "refused": 2}
 
 
 def call(args, wrap=(), drop=False):
-    """thaw, run by another program (wrap) or by nobody."""
+    """Runs thaw, through another program (wrap) or as user nobody."""
     def nobody():
         os.setgroups([])
         os.setgid(65534)
@@ -136,7 +138,7 @@ def test_pid_namespace():
 
 
 def test_probe():
-    """The kernel's ring buffer re-entered, within its bounds; thaw's own loses nothing."""
+    """Re-enters the kernel's ring buffer, within the bounds of the test; thaw's own ring loses nothing."""
     said = json.loads(thaw("doctor", "--probe", "--json").stdout)
     text = thaw("doctor", "--probe").stdout
     check("measured" in text and not any(len(line) > 80 for line in text.splitlines()), text)
@@ -185,7 +187,7 @@ def test_too_new_a_kernel():
 
 
 def test_user_memory_is_left_alone():
-    """On a kernel on which reading it can lock up the machine, and not if that is accepted."""
+    """thaw does not read user memory on a kernel where that can lock up the machine, unless the user accepts it."""
     wrap = pretend("6.1.20")
     said = agrees("6.1.20", wrap=wrap)
     check("H1" in findings(said) and said["mechanisms"]["user_read"] == "degrade", said["mechanisms"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The engines beside each other: the same truth recorded by each of them, what each needs, and that
-none shows as nothing what it does not see."""
+"""The engines beside each other: each records the same truth, says what it needs, and never shows as nothing what it
+does not see."""
 import json
 import math
 import os
@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 
-from harness import (BUILD, THAW, WORKLOAD, Skip, check, info, near, record, report, run, start, stolen_ns,
-                     stop, tests_of, thaw, wait_until)
+from harness import (BUILD, SOAK, THAW, WORKLOAD, Skip, check, hidden, info, near, record, report, run, start,
+                     stolen_ns, stop, tests_of, thaw, wait_until)
 from truth import adds_up
 
 EVENTDUMP = os.path.join(BUILD, "release", "live", "eventdump")
@@ -73,8 +73,8 @@ def switches_of(capture, tid):
 
 
 def shares_agree(rep, truth):
-    """Samples by function against the program's own clock: what counting n samples of a share p may
-    be off by is binomial, and four sigma are allowed."""
+    """Samples by function against the program's own clock: the error of n samples of a share p is binomial, and four
+    sigma are allowed."""
     sharer = next(t for t in truth["threads"] if t["name"] == "sharer")
     spent = {k: v for k, v in sharer.items() if k.startswith("share_")}
     found = {f["name"]: f["total_samples"] for f in rep["functions"]}
@@ -97,7 +97,7 @@ def test_shares_by_engine():
         truth = record(["--engine", engine], [WORKLOAD, "shares", "3"], f"{engine}.thaw")
         rep = report(f"{engine}.thaw", "--top", "1000")
         check(rep["capture"]["engine"] == engine, "the engine is in the capture")
-        adds_up(rep, truth, lossless=False)
+        adds_up(rep, truth, whole=False)
         said.append(f"{engine}: {shares_agree(rep, truth)} sigma")
     return "; ".join(said)
 
@@ -123,11 +123,11 @@ def test_two_engines_at_once():
     for engine, span in zip(ENGINES, spans):
         rep = report(f"{engine}.thaw", "--from", f"{begin - span[0] // 1000}us", "--to",
                      f"{end - span[0] // 1000}us")
-        adds_up(rep, lossless=False)
+        adds_up(rep, whole=False)
         sharer = next(t for t in rep["threads"] if t["comm"] == "sharer")
         ran.append(sharer["running_ns"])
         near(sharer["samples"], sharer["running_ns"] * 999 / 1e9, 0.15, 20, f"samples of {engine}")
-    # Each is on the CPU at the other's switches, and counts what the other does there otherwise.
+    # Each engine's work runs at the other's switches, and each counts the other's differently.
     near(ran[1], ran[0], 0.05, 1_000_000, "time on a CPU")
     return f"{ran[0] / 1e6:.1f} and {ran[1] / 1e6:.1f} ms"
 
@@ -186,7 +186,7 @@ def test_whole_machine():
         near(cpu["busy_ns"] + cpu["idle_ns"], rep["capture"]["duration_ns"], 0.002, 0, "CPU time")
     near(sum(t["running_ns"] for t in rep["threads"]), sum(c["busy_ns"] for c in rep["cpus"]), 0.005,
          0, "running time of all threads")
-    check(rep["losses"]["contradictions"] == 0, f"{rep['losses']}")
+    hidden(rep)
 
 
 def test_attach():
@@ -226,10 +226,22 @@ def test_more_threads_than_files():
         stop(work)
 
 
+def test_few_files():
+    """Three descriptors a CPU are more than 16: thaw raises the limit as far as it may, or tells the user how."""
+    def limited(to, *before):
+        return subprocess.run([*before, "prlimit", f"--nofile=16:{to}", THAW, "record", "--engine", "bpf", "-a", "-d", "1",
+                               "-o", "c.thaw"], capture_output=True, text=True, timeout=60)
+    r = limited(4096)
+    check(r.returncode == 0, r.stderr)
+    adds_up(report("c.thaw", "--top", "1000"))
+    r = limited(16, "setpriv", "--bounding-set", "-sys_resource")
+    check(r.returncode == 1 and "LimitNOFILE=" in r.stderr, f"{r.returncode}: {r.stderr}")
+
+
 def test_gone_at_that_moment():
-    """Processes that end while they are found, opened and enabled: no hang, no crash, no ghost."""
+    """Processes that end while thaw finds, opens and enables them: no hang, no crash, no ghost."""
     ended = refused = 0
-    for i in range(24):
+    for i in range(12 * SOAK):
         work = start([WORKLOAD, "exits", str(i % 12)])
         time.sleep(0.001 * (i % 5))
         r = thaw("record", "--engine", "perf", "-p", work.pid, "-d", "10", "-o", "c.thaw", timeout=8)
@@ -239,7 +251,8 @@ def test_gone_at_that_moment():
             adds_up_if_any(report("c.thaw"))
         else:
             refused += 1
-            check(r.returncode == 1 and "no process" in r.stderr, f"{r.returncode}: {r.stderr}")
+            check(r.returncode == 1 and ("no process" in r.stderr or "ended while thaw started" in r.stderr),
+                  f"{r.returncode}: {r.stderr}")
     return f"{ended} recorded, {refused} gone before"
 
 
@@ -308,7 +321,7 @@ def test_overflow():
     finally:
         stop(work)
     rep = report("c.thaw")
-    adds_up(rep, lossless=False)
+    adds_up(rep, whole=False)
     lost = [t["lost_ns"] for t in rep["threads"] if t["comm"] in ("left", "right")]
     check(rep["losses"]["by_cause"].get("ring_full", 0) > 100, f"{rep['losses']}")
     check(lost and min(lost) > 500_000_000, f"lost: {lost}, stopped for 700 ms")

@@ -9,8 +9,8 @@
 #include "store/reader.h"
 
 static const char *const kinds[EV_KINDS] = {
-#define EVENT(id, UPPER, lower, text, words) [EV_##UPPER] = text,
-#define FIELD(UPPER, lower, id, name, ctype, codec)
+#define EVENT(id, UPPER, lower, text, words, group) [EV_##UPPER] = text,
+#define FIELD(UPPER, lower, id, name, ctype, codec, role)
 #define EVENT_END(UPPER, lower)
 #include "wire/event.def"
 };
@@ -39,8 +39,8 @@ static void print_event(const struct event *ev)
 	printf("{\"event\": \"%s\", \"ts\": %llu, \"cpu\": %u", kinds[ev->kind],
 	       (unsigned long long)ev->ts, ev->cpu);
 	switch (ev->kind) {
-#define EVENT(id, UPPER, lower, text, words) case EV_##UPPER:
-#define FIELD(UPPER, lower, id, name, ctype, codec) print_field(#name, ev->lower.name);
+#define EVENT(id, UPPER, lower, text, words, group) case EV_##UPPER:
+#define FIELD(UPPER, lower, id, name, ctype, codec, role) print_field(#name, ev->lower.name);
 #define EVENT_END(UPPER, lower) break;
 #include "wire/event.def"
 	}

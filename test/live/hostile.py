@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs that want to hurt whoever looks at them. The kernel runs an ELF file by its program
-headers alone: everything else in it can be a lie, and thaw reads it as root. Each is recorded to its
-end; the capture opens, is whole, and has the names that can be had."""
+"""Programs that want to hurt their profiler. The kernel runs an ELF file by its program headers alone: everything
+else in it can be a lie, and thaw reads it as root. Each is recorded to its end; the capture opens, is whole, and has
+the names that can be had."""
 import glob
 import os
 import random
@@ -14,6 +14,8 @@ import sys
 
 from harness import Skip, check, info, report, run, tests_of, thaw
 
+BESIDE = True   # compares no clocks: test/run puts others next to it
+
 VICTIM = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static double end;
 static double now(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 __attribute__((noinline)) void burn(void)
@@ -260,7 +262,7 @@ def victim(*flags):
 # ---- recording them ----
 
 def clean(words):
-    """No control characters, and nothing that is no text."""
+    """No control characters, and nothing but text."""
     return all(c >= " " and c != "\x7f" and c != "\ufffd" for c in words)
 
 
@@ -300,7 +302,7 @@ def named(functions, module):
 
 
 def others_are_named(functions):
-    """What is wrong with one file costs the others nothing."""
+    """Damage in one file costs the others nothing."""
     check(any(named(functions, m) for m in functions if m != "hostile"), f"{functions}")
 
 
@@ -432,7 +434,7 @@ def test_build_id_of_wild_size():
 
 
 def test_damaged_at_random():
-    """Anything that does not get into memory."""
+    """Damages any bytes that are not loaded into memory."""
     rng = random.Random(int(os.environ.get("THAW_SEED", "5")))
     good = victim()
     for _ in range(8):
@@ -455,7 +457,7 @@ def forget_maps():
 
 
 def jit(kind):
-    """Records a program that runs code it made; whether its map was believed."""
+    """Records a program that runs code it made; did thaw believe its map?"""
     compiled("jit", JIT)
     try:
         functions = recorded(["./jit", kind])

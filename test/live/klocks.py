@@ -36,14 +36,14 @@ def perf_contention(data):
     return got
 
 
-def kernel(case, kinds):
+def kernel(case, kinds, seconds=1):
     """The same run by both: perf inside of thaw's recording, on the same process."""
     if not os.path.exists("/usr/bin/perf"):
         raise Skip("there is no perf")
     if not os.path.exists("/sys/kernel/tracing/events/lock/contention_begin"):
         raise Skip("this kernel does not tell of contended locks")
     r = thaw("record", "-F", "0", "-o", "c.thaw", "--", "perf", "lock", "record", "-q", "-B",
-             "--no-bpf-event", "-o", "perf.data", "--", KLOCKS, case, "4", "1")
+             "--no-bpf-event", "-o", "perf.data", "--", KLOCKS, case, "4", str(seconds))
     check(r.returncode == 0, r.stderr[-500:])
     truth = json.loads(next(x for x in r.stdout.splitlines() if x.startswith("{")))
     rep = report("c.thaw", "--top", "100000")
@@ -70,7 +70,8 @@ def test_kernel_pipe():
 
 
 def test_kernel_rename():
-    return kernel("rename", ["rwsem"])
+    # Renaming is slow, and slower beside others: enough of them take a while.
+    return kernel("rename", ["rwsem"], seconds=4)
 
 
 def test_kernel_mmap():
@@ -78,7 +79,7 @@ def test_kernel_mmap():
 
 
 def test_fights_are_counted():
-    """Threads that fight for a lock: every time that it was got, by the kernel's own count, in few records."""
+    """Threads that fight for a lock: few records count every time that they got it, as the kernel does."""
     if not os.path.exists("/usr/bin/perf"):
         raise Skip("there is no perf")
     if not os.path.exists("/sys/kernel/tracing/events/lock/contention_end"):
@@ -116,6 +117,43 @@ def klock_name(case, pattern):
 def test_kernel_names():
     return "; ".join([klock_name("mmap", r"^mmap_lock of klocks"),
                       klock_name("rename", r"inode|i_rwsem")])
+
+
+def test_zoom_keeps_the_cause():
+    """hand-0 gives memory back and has mmap_lock meanwhile: zoomed to the stall, and into it, the report says so
+    as that of the whole recording does."""
+    truth = record([], [KLOCKS, "replace", "4", "2"], "c.thaw")
+    filler = truth["threads"][1]["tid"]
+    whole = report("c.thaw")
+    stall = next((s for s in whole["stalls"] if s["tid"] == filler and s["lock"] is not None
+                  and s["ns"] > 8_000_000), None)
+    check(stall, f"no long stall by hand-0 ({filler}): {whole['stalls'][:3]}")
+    name = whole["locks"][stall["lock"]]["name"]
+    check(name.startswith("mmap_lock of klocks"), f"the whole recording calls it {name}")
+    start, ns = stall["start_ns"], stall["ns"]
+    for begin, end in ((start, start + ns), (start + ns // 3, start + 2 * ns // 3)):
+        part = report("c.thaw", "--from", f"{begin}ns", "--to", f"{end}ns")
+        lock = part["locks"][0]
+        check(lock["name"] == name, f"zoomed: the worst lock is {lock['name']}, {lock['total_wait_ns']} ns")
+        check(lock["max_wait_ns"] <= end - begin, f"a wait of {lock['max_wait_ns']} ns in {end - begin} ns")
+        check(lock["holders"][0]["tid"] == filler, f"zoomed: held by {lock['holders'][0]}")
+        one = part["stalls"][0]
+        check(one["tid"] == filler and part["locks"][one["lock"]]["name"] == name,
+              f"zoomed: another stall: {one}")
+        near(one["ns"], end - begin, 0.02, 1_000_000, "the stall's part in the range")
+        text = thaw("report", "c.thaw", "--from", f"{begin}ns", "--to", f"{end}ns").stdout
+        check("mmap_lock of klocks" in text.split("\n\n")[0].replace("\n", " "), text.split("\n\n")[0])
+    return f"a stall of {ns / 1e6:.0f} ms"
+
+
+def test_reader_that_nobody_can_name():
+    """Readers of an rwsem leave no trace. The first sentence says so, and who ran in the kernel meanwhile."""
+    record([], [KLOCKS, "populate", "4", "2"], "c.thaw")
+    said = report("c.thaw")["finding"]["sentence"]
+    check(re.search(r"mmap_lock of klocks .*; who held it is not known.*; meanwhile hand-0 ran in the kernel, "
+                    r"in load_block \(cases\.c:\d+\)", said), said)
+    return said
+
 
 if __name__ == "__main__":
     sys.exit(run(tests_of(globals())))

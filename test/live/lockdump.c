@@ -33,7 +33,7 @@ static uint32_t source_stop(void *arg, uint32_t index)
 	return reader_stack_stop(arg, index);
 }
 
-static void print_piece(const struct model *m, const struct piece *p)
+static void print_piece(const struct model *m, const struct wait_piece *p)
 {
 	const struct thread *const *threads = (const struct thread *const *)m->timeline.threads.v;
 

@@ -12,7 +12,7 @@ import json
 import os
 import subprocess
 
-from harness import BUILD, check, near, record, report, stolen
+from harness import BUILD, check, hidden, lossless, near, record, report, stolen
 
 DUMP = os.path.join(BUILD, "release", "live", "lockdump")
 AGREED = 0.02
@@ -23,16 +23,23 @@ FEW = 50_000
 HANDOVER = 20_000  # between the program's clock and the lock itself, on both sides
 
 
-def recorded(program, case, *args, options=()):
-    """Records a case; its truth with the log in it, and the report."""
-    truth = record(["--min-wait", "0", *options], [program, case, *map(str, args), "--log", "log"],
-                   "c.thaw")
+def with_log(truth):
+    """What a program has told of itself, and its log."""
     with open("log", encoding="ascii") as f:
         lines = [json.loads(line) for line in f]
     truth["log_waits"] = [line for line in lines if "wait" in line]
     truth["log_holds"] = [line for line in lines if "hold" in line]
+    return truth
+
+
+def recorded(program, case, *args, options=()):
+    """Records a case; its truth with the log in it, and the report."""
+    truth = record(["--min-wait", "0", *options], [program, case, *map(str, args), "--log", "log"],
+                   "c.thaw")
+    with_log(truth)
     rep = report("c.thaw", "--top", "100000")
-    check(rep["losses"]["events"] == 0, f"lost: {rep['losses']}")
+    lossless(rep)
+    truth["hidden"], truth["hidden_ns"] = hidden(rep), rep["losses"]["thread_time_ns"]
     return truth, rep
 
 
@@ -65,10 +72,16 @@ def functions(stack):
 
 # ---- counts and times ----
 
+def as_many(got, want, truth, name):
+    """Exactly as many waits, but for those that the machine hid."""
+    check(want["waits"] - truth["hidden"] <= got["waits"] <= want["waits"],
+          f"{name}: {got['waits']} waits of {want['waits']}")
+
+
 def same_waits(got, want, truth):
     """Exactly as many, and as long."""
     slack = stolen(truth, want["wait_ns"])
-    check(got["waits"] == want["waits"], f"{want['name']}: {got['waits']} waits of {want['waits']}")
+    as_many(got, want, truth, want["name"])
     near(got["total_wait_ns"], want["wait_ns"], 0,
          AGREED * want["wait_ns"] + TAKE_IN * want["waits"] + slack, f"{want['name']}: waited")
     check(got["total_wait_ns"] <= want["wall_ns"], f"{want['name']}: longer than the calls took")
@@ -79,8 +92,8 @@ def same_waits(got, want, truth):
           f"{want['name']}: waiters {sorted(waiters)} of {want['waiters']}")
     for w in want["waiters"]:
         mine = waiters[w["tid"]]
-        check(mine["waits"] == w["waits"] and mine["comm"] == w["name"],
-              f"{w['name']}: {mine['waits']} waits of {w['waits']}, called {mine['comm']}")
+        as_many(mine, w, truth, w["name"])
+        check(mine["comm"] == w["name"], f"{w['name']} is called {mine['comm']}")
         near(mine["wait_ns"], w["wait_ns"], 0,
              AGREED * w["wait_ns"] + TAKE_IN * w["waits"] + FEW + slack, w["name"])
 
@@ -90,33 +103,46 @@ def same_waits(got, want, truth):
 class Holds:
     """Who held a lock at a moment, by the log."""
     def __init__(self, truth, name):
-        self.holds = sorted((h["got_ns"], h["done_ns"], h["tid"]) for h in truth["log_holds"]
+        self.holds = sorted((h["got_ns"], h["done_ns"], h["tid"], h["let_ns"]) for h in truth["log_holds"]
                             if h["hold"] == name)
         self.starts = [h[0] for h in self.holds]
-        self.longest = max((let - got for got, let, _ in self.holds), default=0)
+        self.longest = max((done - got for got, done, _, _ in self.holds), default=0)
 
     def around(self, begin, end):
-        """All who can have had it in [begin, end], and whether the log is sure of that."""
+        """All threads that can have had the lock in [begin, end], and whether the log is sure of that."""
         i = bisect.bisect_right(self.starts, end + HANDOVER)
         before = after = None
         found = set()
+        inside = []
         while i > 0:
-            got, let, tid = self.holds[i - 1]
-            if let >= begin - HANDOVER:
+            got, done, tid, let = self.holds[i - 1]
+            if done >= begin - HANDOVER:
                 found.add(tid)
-            elif before is None or let > before[0]:
-                before = (let, tid)
+            elif before is None or done > before[0]:
+                before = (done, tid)
+            inside.append((got, let))
             if got < begin - HANDOVER - self.longest:
                 break
             i -= 1
         j = bisect.bisect_left(self.starts, begin)
         if j < len(self.holds):
             after = self.holds[j][2]
-        sure = any(got <= begin and end <= let for got, let, tid in self.holds if tid in found)
+        # A thread looks at the clock once it has the lock, and may be kept from that for long: from the end
+        # of the last hold on it can be the next one's.
+        j = bisect.bisect_right(self.starts, end)
+        if 0 < j < len(self.holds) and self.holds[j - 1][1] < end:
+            found.add(self.holds[j][2])
+        # A lock may have its next holder long before the call that lets go of it is over.
+        sure = any(got <= begin and end <= let for got, let in inside)
         if not sure:  # it changes hands: the one before may not have let go, the next may have it
             found |= {before[1]} if before else set()
             found |= {after} if after else set()
         return found, sure
+
+    def near(self, begin, end):
+        """The holds about that time, in us from its begin: to understand what went wrong."""
+        return [((got - begin) // 1000, (let - begin) // 1000, tid) for got, _, tid, let in self.holds
+                if let > begin - 3_000_000 and got < end + 3_000_000]
 
 
 def pieces(capture):
@@ -142,7 +168,7 @@ def waits_cut(lock, tids):
 
 
 def holders_right(truth, want, lock, known=True):
-    """In how many waits the holder is right; a wrong one is never to be."""
+    """In how many waits the holder is right; fails if one is wrong."""
     log = Holds(truth, want["name"])
     right = wrong = named_ns = total_ns = 0
     examples = []
@@ -156,7 +182,7 @@ def holders_right(truth, want, lock, known=True):
         wrong += bool(bad)
         named_ns += named
         total_ns += total
-        examples += [(*b, sorted(log.around(b[1], b[2])[0])) for b in bad]
+        examples += [(*b, sorted(log.around(b[1], b[2])[0]), log.near(b[1], b[2]), cut) for b in bad]
     if not waits and not known:
         return "no holder is named"
     said = (f"holder right in {right} of {len(waits)} waits, wrong in {wrong}; known for "
@@ -177,8 +203,8 @@ def blamed_right(got, want, truth):
         check(not h["tid"] or h["comm"] == names[h["tid"]], f"{h['tid']} is called {h['comm']}")
     waited = {h["tid"]: h["runnable_ns"] for h in got["holders"] if h["tid"]}
     for tid, ns in theirs.items():
-        # What nobody holds by the log, while the lock changes hands, may be blamed on either side:
-        # who was woken for it and gets no CPU keeps the others waiting without having it.
+        # While the lock changes hands, no thread holds it by the log, and thaw may blame either side: a thread that
+        # was woken for it and gets no CPU keeps the others waiting without having it.
         near(mine.get(tid, 0), ns, 0, 0.1 * ns + 2_000_000 + 1.25 * waited.get(tid, 0)
              + TAKE_IN * want["waits"] + stolen(truth, ns),
              f"{want['name']}: blamed on {names[tid]}")

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "trial/trial.h"
+#include "selftest/trial.h"
 
 #define MILLISECONDS 2000
 

@@ -16,6 +16,8 @@ import sys
 
 from harness import BUILD, WORKLOAD, SERVER, Skip, check, record, run, start, stop, tests_of, thaw
 
+BESIDE = True   # compares no clocks: test/run puts others next to it
+
 PLAIN = os.path.join(BUILD, "release", "live", "plain")
 WASM = os.path.join(BUILD, "viewer", "thaw.wasm")
 PAGE_ENGINE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "engine.mjs")
@@ -25,7 +27,7 @@ COULD_RUN = (27, 28)
 
 
 class Engine:
-    """A capture that answers; `command` instead of thaw's own program that asks."""
+    """Answers questions about a capture; `command` replaces thaw's own program for that."""
 
     def __init__(self, capture, command=(QUERY,)):
         self.capture = capture

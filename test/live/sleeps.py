@@ -171,7 +171,7 @@ def test_throttled():
 
 
 def test_namespace_tids():
-    """Threads of another pid namespace are told with the numbers that they know themselves by."""
+    """For threads of another pid namespace, the capture also has their tids there."""
     if not shutil.which("unshare"):
         raise Skip("unshare is not installed")
     truth = record([], ["unshare", "--pid", "--fork", WORKLOAD, "sleep", "3", "5"], "c.thaw")

@@ -7,14 +7,18 @@ import glob
 import os
 import pwd
 import re
+import signal
 import subprocess
 import sys
 import time
 
-from harness import (BUILD, THAW, Skip, check, info, record, report, run, start, stop, tests_of,
-                     thaw, wait_until)
+from harness import (BUILD, SOAK, THAW, Skip, check, info, record, report, run, start, stop, tests_of,
+                     thaw, wait_for_events, wait_until)
+
+BESIDE = True   # compares no clocks: test/run puts others next to it
 
 STACKS = os.path.join(BUILD, "workload", "stacks")
+RETURNS = os.path.join(BUILD, "release", "live", "returns")
 DUMP = os.path.join(BUILD, "release", "live", "stackdump")
 PG = "/usr/lib/postgresql/15/bin"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -67,14 +71,18 @@ def collapsed(capture, kind, *args):
         yield stack, int(weight)
 
 
+def facts(capture):
+    return {f["key"]: f["value"] for f in info(capture)["facts"]}
+
+
 def copies(capture):
-    facts = {f["key"]: f["value"] for f in info(capture)["facts"]}
-    return f"{facts['unwind_copies']} copies, {int(facts['unwind_build_ns']) / 1e6:.0f} ms of tables"
+    f = facts(capture)
+    return f"{f['unwind_copies']} copies, {int(f['unwind_build_ns']) / 1e6:.0f} ms of tables"
 
 
 # ---- a program that knows its stacks ----
 
-def inside(capture, truth, pattern, kinds=("sample", "wait")):
+def inside(capture, truth, pattern, kinds=("sample", "wait"), bound=WHOLE):
     """The share of the chain's stacks that look as they should, by kind."""
     got = {}
     for kind in kinds:
@@ -84,11 +92,11 @@ def inside(capture, truth, pattern, kinds=("sample", "wait")):
                 n += 1
                 good += why == "end" and bool(re.search(pattern, frames))
         got[kind] = (share(good, n), n)
-        check(good >= n * WHOLE, f"{kind}: {good} of {n} stacks have the whole chain")
+        check(good >= n * bound, f"{kind}: {good} of {n} stacks have the whole chain")
     return got
 
 
-def weights(capture, rep, truth, kind, entry):
+def weights(capture, rep, truth, kind, entry, bound=WHOLE):
     """The same by weight, as a flame graph would have it."""
     began = rep["capture"]["start_unix_ns"]
     window = ("--from", f"{truth['begin_unix_ns'] - began}ns",
@@ -97,21 +105,82 @@ def weights(capture, rep, truth, kind, entry):
     for stack, weight in collapsed(capture, kind, *window):
         n += weight
         good += weight if f";{entry};{CHAIN};leaf_" in stack else 0
-    check(good >= n * WHOLE, f"{kind}: the chain is in {good} of {n}")
+    check(good >= n * bound, f"{kind}: the chain is in {good} of {n}")
     return share(good, n), n
 
 
-def chain(case, entry="main;run", seconds=1.5, args=(), samples=1, waits=0, leaf=None):
-    truth = record(["-F", "1999", *args], [STACKS, case, str(seconds)], "c.thaw")
+def copied(capture, rep):
+    """The share of the stacks that were copied, because the tables were not there yet."""
+    return share(int(facts(capture)["unwind_copies"]), rep["stacks"]["samples"]["whole"])
+
+
+def chain(case, entry="main;run", seconds=1.5, args=(), samples=1, waits=0, leaf=None,
+          two_stacks=False):
+    # As many samples as are asked for, and half as many again, however busy the CPUs are.
+    cpu = 1.5 * samples / 1999
+    truth = record(["-F", "1999", *args], [STACKS, case, str(seconds), str(cpu)], "c.thaw")
     rep = report("c.thaw")
-    said = whole(rep)
-    got = inside("c.thaw", truth, f";{entry};{CHAIN};{leaf or 'leaf_' + case}(;|$)")
+    # A copy is of one stack: it ends where the other one begins.
+    bound = WHOLE - (copied("c.thaw", rep) if two_stacks else 0)
+    said = whole(rep, bound=bound)
+    got = inside("c.thaw", truth, f";{entry};{CHAIN};{leaf or 'leaf_' + case}(;|$)", bound=bound)
     check(got["sample"][1] >= samples, f"only {got['sample'][1]} samples")
     check(got["wait"][1] >= waits, f"only {got['wait'][1]} waits")
-    cpu, _ = weights("c.thaw", rep, truth, "cpu", entry)
-    wait, us = weights("c.thaw", rep, truth, "wait", entry)
+    cpu, _ = weights("c.thaw", rep, truth, "cpu", entry, bound)
+    wait, us = weights("c.thaw", rep, truth, "wait", entry, bound)
     return (f"{said}; chain in {percent(cpu)} of the CPU's weight"
             + (f", {percent(wait)} of the waits'" if us else ""))
+
+
+# ---- Go ----
+
+SETTLED = 1_000_000_000
+
+# Below these a thread is on the system's stack, and the goroutine that it left may be anywhere by now.
+SYSTEM = ("runtime.mcall", "runtime.mstart", "runtime.rt0_go", "runtime.morestack")
+
+
+def gophers(program, named=True):
+    """A Go program has no .eh_frame. Its threads that stay with a goroutine are where the runtime says."""
+    path = os.path.join(BUILD, "workload", program)
+    if not os.path.exists(path):
+        raise Skip("no Go compiler was there to build it")
+    truth = record(["-F", "1999", "--min-wait", "0"], [path, "3"], "c.thaw")
+    # Before there are tables stacks are copied, and a copy has nothing of the other stack.
+    stacks = list(dump("c.thaw"))
+    settled = max([stacks[0][0] + SETTLED] + [t["begin_ns"] for t in truth["threads"]])
+    stacks = [s for s in stacks if s[0] >= settled]
+    said = []
+    for use in ("sample", "wait", "waker"):
+        ends = collections.Counter(s[3] for s in stacks if s[1] == use)
+        n = sum(ends.values())
+        check(n >= 100 and ends["end"] >= WHOLE * n, f"{use}: {ends['end']} of {n} whole: {ends}")
+        said.append(f"{use} {percent(ends['end'] / n)} of {n}")
+    for t in truth["threads"]:
+        mine = [(kind, why, frames) for ts, kind, tid, why, frames in stacks
+                if tid == t["tid"] and ts < truth["end_ns"] and kind in ("sample", "wait")]
+        check(len(mine) >= 50, f"{t['name']}: {len(mine)} stacks")
+        chain_of = ";".join(reversed(t["stack"][:-1]))
+        check(t["stack"][-1] == "runtime.goexit" and chain_of.count("main.level") == 5, t)
+        if not named:
+            continue
+        ours = [x for x in mine if not x[2].split(";")[0].startswith(SYSTEM)]
+        right = sum(x[1] == "end" and x[2].startswith("runtime.goexit") and chain_of in x[2] for x in ours)
+        wrong = [x for x in ours if chain_of not in x[2]][:3]
+        check(right >= WHOLE * len(ours), f"{t['name']}: {right} of {len(ours)} as the runtime says: {wrong}")
+        # They park: for the collector, for their turn, or until they may go on after a system call.
+        check(t["name"] not in ("compute", "clock") or len(ours) >= 0.5 * len(mine),
+              f"{t['name']}: {len(mine) - len(ours)} of {len(mine)} on the system's stack")
+        said.append(f"{t['name']} {right} of {len(ours)}")
+    return "; ".join(said)
+
+
+def test_go():
+    return gophers("gophers")
+
+
+def test_go_stripped():
+    return gophers("gophers-stripped", named=False)
 
 
 def test_cpu():
@@ -175,18 +244,20 @@ def test_longjmp():
     return chain("longjmp", samples=500)
 
 
-def signal_case(case, bound=WHOLE):
-    said = chain(case, samples=500)
+def signal_case(case, two_stacks=False):
+    said = chain(case, samples=500, two_stacks=two_stacks)
+    copies = int(facts("c.thaw")["unwind_copies"])
     # Out of the handler, through the signal's frame, into the chain that it interrupted.
-    good = n = 0
-    for stack, weight in collapsed("c.thaw", "cpu"):
-        if "signal_1" in stack:
-            n += weight
-            if re.search(f";main;run;{CHAIN};leaf_{case};.*signal_3;signal_2;signal_1", stack):
-                good += weight
-    check(n > 50, f"{n} samples in the handler")
-    check(good >= n * bound, f"{good} of the handler's {n} samples show what it interrupted")
-    return f"{said}; {n} in the handler"
+    handler = [(why, text) for _, kind, _, why, text in dump("c.thaw") if kind == "sample" and "signal_1" in text]
+    good = sum(bool(re.search(f";main;run;{CHAIN};leaf_{case};.*signal_3;signal_2;signal_1", text))
+               for _, text in handler)
+    # A copy has one stack only, and the walk of it ends where it needs the other one.
+    cut = sum(why == "read" for why, _ in handler) if two_stacks else 0
+    n = len(handler) - cut
+    check(cut <= copies, f"{cut} of {len(handler)} stacks could not be read, and {copies} were copied")
+    check(n > 50, f"{len(handler)} samples in the handler, {cut} of them cut")
+    check(good >= n * WHOLE, f"{good} of the handler's {n} samples show what it interrupted")
+    return f"{said}; {n} in the handler, {cut} copies of one stack"
 
 
 def test_signal():
@@ -194,8 +265,7 @@ def test_signal():
 
 
 def test_altstack():
-    # A copy, as long as the tables are not there, is of one stack; the interrupted one is another.
-    return signal_case("altstack", 0.9)
+    return signal_case("altstack", two_stacks=True)
 
 
 def test_deep():
@@ -209,13 +279,121 @@ def test_deep():
     return said
 
 
+# ---- code that is made at run time ----
+
+MADE_BY = ("made_by_rsp", "made_by_rbp")
+
+
+def made(case):
+    """Of the stacks of generated code, how many tell what: by caller, and by whether the code leaves rbp alone."""
+    truth = record(["-F", "1999"], [STACKS, case, "2", "1.5"], "c.thaw")
+    seen = {(caller, keeps): collections.Counter() for caller in MADE_BY for keeps in (False, True)}
+    for ts, kind, _, why, text in dump("c.thaw"):
+        if kind != "sample" or not truth["begin_ns"] <= ts <= truth["end_ns"]:
+            continue
+        frames = text.split(";")
+        for i, frame in enumerate(frames):
+            at = int(frame.split("+0x")[1], 16) if "+0x" in frame else 0
+            caller = next((c for c in MADE_BY if truth[c] <= at < truth[c] + 65536), None)
+            if caller:
+                keeps = at - truth[caller] < truth["made_keep"]
+                seen[caller, keeps][told(frames[:i], why, caller, f"leaf_{case}")] += 1
+                break
+    return seen, report("c.thaw")
+
+
+def told(before, why, caller, leaf):
+    """The callers of generated code in a stack, against how the program got there."""
+    if why != "end":
+        return "none"
+    word = "guessed" if before[-1] == "[guessed]" else "certain"
+    got = ";".join(before[:-1] if word == "guessed" else before)
+    chain_of = f";main;run;{CHAIN};{leaf};leaf_of"
+    if got.endswith(chain_of):
+        return f"{word} passed over"
+    return f"{word} right" if got.endswith(f"{chain_of};{caller}") else f"{word} wrong"
+
+
+def test_made():
+    """Callers of code without frame pointers are guessed, rightly, and said to be guesses."""
+    seen, rep = made("made")
+    for (caller, keeps), got in seen.items():
+        n = sum(got.values())
+        who = f"{caller}, code that {'keeps' if keeps else 'uses'} rbp"
+        check(n > 150, f"{who}: only {n} samples")
+        # thaw takes code that leaves its caller's frame pointer alone for code that has set one up, and passes over
+        # the caller. Elsewhere that counts as wrong. thaw never shows a wrong caller as certain.
+        right = got["guessed right"]
+        if caller == "made_by_rbp" and keeps:
+            right += got["certain passed over"]
+        check(right >= n * 0.95, f"{who}: {dict(got)}")
+        check(not got["certain wrong"], f"{who}: {dict(got)}")
+    guesses = sum(v for got in seen.values() for what, v in got.items() if what.startswith("guessed"))
+    check(rep["stacks"]["samples"]["guessed"] >= guesses > 400, f"{guesses} guesses: {rep['stacks']}")
+    check("[guessed]" in thaw("report", "c.thaw").stdout, "the report does not tell of guesses")
+    return ", ".join(f"{caller}{' kept' if keeps else ''}: {dict(v)}" for (caller, keeps), v in seen.items())
+
+
+MARK = "[guessed]+0x0"   # as stackdump prints it, without names
+
+
+def returns(command, seconds):
+    """Records a command that is stopped again and again in generated code, and followed from there to its caller:
+    (begin, end, pc, caller) of each time, and the command's pid."""
+    recorder = start([THAW, "record", "--max-overhead", "100", "-o", "c.thaw", "--", *command])
+    pid = None
+    try:
+        wait_until(lambda: child_of(recorder.pid, command[0]), 20, f"{command[0]} did not start")
+        pid = child_of(recorder.pid, command[0])
+        wait_for_events(recorder)
+        r = subprocess.run([RETURNS, str(pid), str(seconds)], capture_output=True, text=True, timeout=60)
+        check(r.returncode == 0, f"returns: {r.stderr}")
+    finally:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+        stop(recorder, signal.SIGINT)
+    lines = (line.split() for line in r.stdout.splitlines())
+    return [(int(begin), int(end), pc, caller) for begin, end, pc, caller in lines], pid
+
+
+def child_of(parent, program):
+    """The child that has become the program, or None."""
+    for path in glob.glob(f"/proc/{parent}/task/*/children"):
+        with open(path, encoding="ascii") as f:
+            for pid in f.read().split():
+                if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(program):
+                    return int(pid)
+    return None
+
+
+def test_returned():
+    """Generated code of a real program returns to the caller that thaw guessed."""
+    need("/usr/bin/grep", "grep")
+    with open("text", "w", encoding="ascii") as f:
+        f.writelines(f"alpha beta aab xyzzy abcabc foo{i} gamma aab beta foo{i * 7}\n" for i in range(400000))
+    command = ["/usr/bin/grep", "-Pc", r"(\w+)\s(?:a+b|x.z+y)\s(\w+)\s.*(?=foo\d+5\b)(?!beta).*\bg\w+z$"]
+    truths, pid = returns([*command, *["text"] * 100], 2)
+    check(len(truths) > 50, f"it was met in generated code only {len(truths)} times")
+    got = collections.Counter()
+    stacks = [(ts, frames.split(";")) for ts, kind, tid, _, frames in dump("c.thaw", "raw")
+              if tid == pid and kind != "waker"]
+    for begin, end, pc, caller in truths:
+        for ts, frames in stacks:
+            if begin <= ts <= end and frames[-1].endswith(f"+0x{pc}"):
+                got["right" if frames[-3:-1] == [caller, MARK] else ";".join(frames[-3:])] += 1
+    n = sum(got.values())
+    check(n >= len(truths) * 0.9, f"{len(truths)} times in generated code, but {n} stacks of it: {got}")
+    check(got["right"] >= n * 0.95, f"{got}")
+    return f"{len(truths)} times in generated code, {n} stacks, {got['right']} with what it returned to"
+
+
 # ---- the first stacks ----
 
 def test_first():
     """Commands that are over before any table could be in place."""
     total, bad = 0, collections.Counter()
-    first = 0
-    for i in range(20):
+    first, runs = 0, 8 * SOAK
+    for i in range(runs):
         record(["-F", "20000"], [STACKS, "cpu" if i % 2 else "malloc", "0.03"], f"{i}.thaw")
         stacks = list(dump(f"{i}.thaw"))
         check(stacks, "no stacks")
@@ -223,7 +401,7 @@ def test_first():
         total += len(stacks)
         bad.update((why, frames.split(";")[-1]) for _, _, _, why, frames in stacks if why != "end")
         check(truth_in(stacks), "the chain is there from its first sample on")
-    check(first == 20, f"the first stack is whole in {first} of 20 runs: {bad.most_common(5)}")
+    check(first == runs, f"the first stack is whole in {first} of {runs} runs: {bad.most_common(5)}")
     n = sum(bad.values())
     check(n <= total * 0.001, f"{n} of {total} are broken: {bad.most_common(5)}")
     return f"{n} of {total} stacks at 20 kHz are broken"
@@ -310,6 +488,7 @@ def test_postgres():
 
 PYTHON = """
 import hashlib, json, re, sys, threading, time
+
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
 def work(seconds):
     end = time.time() + seconds
@@ -402,7 +581,7 @@ def test_java():
 # ---- as perf sees it ----
 
 def one_name(name):
-    """Of the names that libc has for one function, each of the two takes another: read, __libc_read."""
+    """libc has several names for one function, and thaw and perf pick different ones: read, __libc_read."""
     return re.sub(r"^(__GI_)?_*(libc_)?|_\[i\]$", "", name.split("@")[0])
 
 
@@ -429,16 +608,29 @@ def thaw_stacks(path):
         yield frames[::-1], int(weight)
 
 
-def compare(pid, seconds=4):
-    """Distances of the distributions of self and of total time between thaw and perf."""
+def cpu_used(pid):
+    """Seconds, of all its threads."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def compare(pid, cpu_s=1.5):
+    """Distances of the distributions of self and of total time between thaw and perf, over so much CPU time
+    of the process: how long that takes is the machine's affair."""
     need("/usr/bin/perf", "linux-perf")
-    rec = start([THAW, "record", "-p", pid, "-F", "999", "-d", seconds, "-o", "c.thaw",
-                 "--max-overhead", "100"])
+    rec = start([THAW, "record", "-p", pid, "-F", "999", "-o", "c.thaw", "--max-overhead", "100"])
     # Its stacks are copies; none of ours is deeper than this.
     perf = start(["/usr/bin/perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph",
-                  "dwarf,16384", "-p", pid, "-o", "perf.data", "--", "sleep", seconds])
-    perf.communicate(timeout=120)
-    _, err = rec.communicate(timeout=120)
+                  "dwarf,16384", "-p", pid, "-o", "perf.data"])
+    try:
+        wait_for_events(rec)
+        wait_until(lambda: os.path.exists("perf.data"), 20, "perf has no file")
+        begin = cpu_used(pid)
+        wait_until(lambda: cpu_used(pid) - begin >= cpu_s, 25, f"{pid} did not get {cpu_s} s of a CPU")
+    finally:
+        stop(perf, signal.SIGINT)
+        _, err = stop(rec, signal.SIGINT)
     check(rec.returncode == 0, err)
     ours = list(thaw_stacks("c.thaw"))
     others = [(frames, 1) for frames in perf_stacks("perf.data")]
@@ -462,7 +654,7 @@ def tally(stacks, names):
 
 
 def distance(a, b, least=0.02):
-    """Total variation; what both find rare is one: its parts are mostly chance."""
+    """Total variation; what both find rare counts as one name, because its parts are mostly chance."""
     top = {k for k in set(a) | set(b) if max(a.get(k, 0), b.get(k, 0)) >= least}
     apart = sum(abs(a.get(k, 0) - b.get(k, 0)) for k in top)
     return (apart + abs(sum(a.get(k, 0) - b.get(k, 0) for k in top))) / 2

@@ -4,23 +4,25 @@
 wakers."""
 import os
 import re
+import shutil
 import sys
 import time
 
-from harness import (SERVER, THAW, WORKLOAD, check, info, near, record, report, run, start, stop,
+from harness import (SERVER, THAW, WORKLOAD, check, hidden, info, lossless, near, record, report, run, start, stop,
                      tests_of, thaw, wait_for_events, wait_until)
 
 TIMELY = 0.001  # running + runnable + waiting + lost against wall
 AGREED = 0.02   # running against the scheduler's own account
 
 
-def adds_up(rep, truth=None, lossless=True):
+def adds_up(rep, truth=None, whole=True):
     """Every thread's time adds up, and agrees with schedstat where the workload has read it."""
     check(rep["threads"], "no threads in the report")
     for t in rep["threads"]:
         parts = t["running_ns"] + t["runnable_ns"] + t["waiting_ns"] + t["lost_ns"]
         near(parts, t["wall_ns"], TIMELY, 0, f"thread {t['tid']} ({t['comm']}): sum of its time")
-    check(not lossless or rep["losses"]["events"] == 0, f"lost: {rep['losses']}")
+    if whole:
+        lossless(rep)
     by_tid = {t["tid"]: t for t in rep["threads"]}
     for want in truth["threads"] if truth else []:
         got = by_tid.get(want["tid"])
@@ -31,7 +33,7 @@ def adds_up(rep, truth=None, lossless=True):
         # starts, ends and prints, which is the allowance for the short ones. And thaw counts as
         # running what the hypervisor stole, which the scheduler does not.
         near(got["running_ns"], want["run_ns"], 0,
-             AGREED * want["run_ns"] + 5_000_000 + 2 * truth["stolen_ns"],
+             AGREED * want["run_ns"] + 5_000_000 + 2 * truth["stolen_ns"] + got["lost_ns"],
              f"{want['name']} ({want['tid']}) running")
         check(got["wall_ns"] >= want["wall_ns"] * 0.999,
               f"{want['name']}: wall {got['wall_ns']} is less than its own {want['wall_ns']}")
@@ -64,10 +66,11 @@ def test_sleep_exact():
     # kernel's own count of voluntary switches tells.
     want = min(sleeper["sleeps"], sleeper["vol"])
     check(sleeper["sleeps"] == 23, f"{sleeper['sleeps']} slept")
-    check(count == want, f"{count} sleeps recorded, {sleeper['sleeps']} slept, {want} waited")
+    least = want - hidden(rep)
+    check(least <= count <= want, f"{count} sleeps recorded, {sleeper['sleeps']} slept, {want} waited")
     total = sum(w["total_ns"] for w in slept)
     # thaw's wait ends when the timer fires; the workload's own when it runs again.
-    check(want * 19_000_000 <= total <= sleeper["slept_ns"],
+    check(least * 19_000_000 <= total <= sleeper["slept_ns"],
           f"slept {sleeper['slept_ns']}, recorded {total}")
 
 
@@ -193,6 +196,25 @@ def test_mixed_whole_machine():
     check(out, "the workload printed its truth")
 
 
+def test_who_ended_before():
+    """Some short processes end after thaw finds them and before the first record: none may seem to live to the end.
+    By its source, the program's processes live for less than a recording."""
+    shutil.copy("/bin/true", "passing-by")
+    shutil.copy("/bin/sh", "passing-sh")
+    loop = start(["./passing-sh", "-c", "while :; do ./passing-by; done"])
+    try:
+        for _ in range(5):
+            r = thaw("record", "-q", "-a", "-d", "1s", "-o", "c.thaw")
+            check(r.returncode == 0, r.stderr)
+            rep = report("c.thaw")
+            mine = [t for t in rep["threads"] if t["comm"] in ("passing-by", "passing-sh") and t["tid"] != loop.pid]
+            check(mine, "none was recorded")
+            long = [t for t in mine if t["wall_ns"] > rep["capture"]["duration_ns"] * 0.9]
+            check(not long, f"{len(long)} of {len(mine)} seem to live on: {long[:2]}")
+    finally:
+        stop(loop)
+
+
 def test_server_stall():
     truth = record([], [SERVER, "--seconds", "3", "--json"], "c.thaw")
     rep = report("c.thaw", "--top", "200")
@@ -215,7 +237,7 @@ def test_attached_target():
         r = thaw("record", "-p", work.pid, "-d", "1.5", "-o", "c.thaw")
         check(r.returncode == 0, r.stderr)
         rep = report("c.thaw", "--top", "100")
-        adds_up(rep, lossless=False)  # the machine has far more to do than it can
+        adds_up(rep, whole=False)  # the machine has far more to do than it can
         check({t["pid"] for t in rep["threads"]} == {work.pid},
               f"only threads of the target: {[(t['pid'], t['comm']) for t in rep['threads']]}")
         check(len(rep["threads"]) == live, f"{len(rep['threads'])} threads of {live}")

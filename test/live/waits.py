@@ -9,12 +9,13 @@ The programs take the time on the CPU and in the run queue away from the time th
 waking. A thread that waits for work by design is idle; the report then says in what (`in`), and
 that is what counts here."""
 import os
+import re
 import subprocess
 import sys
 import time
 
 import stacks
-from harness import (BUILD, Skip, check, near, record, report, run, start, stolen, stop, tests_of,
+from harness import (BUILD, Skip, check, hidden, lossless, near, record, report, run, start, stolen, stop, tests_of,
                      thaw)
 
 WAITS = os.path.join(BUILD, "workload", "waits")
@@ -28,7 +29,9 @@ CALL_NS = 3_000  # from the program's clock to leaving the CPU, and back
 def recorded(case, *args):
     truth = record(["--min-wait", "0"], [WAITS, case, *map(str, args)], "c.thaw")
     rep = report("c.thaw", "--top", "100000")
-    check(rep["losses"]["events"] == 0, f"lost: {rep['losses']}")
+    lossless(rep)
+    hidden(rep)
+    truth["hidden_ns"] = rep["losses"]["thread_time_ns"]
     return truth, rep
 
 
@@ -55,7 +58,7 @@ def late_ns(truth, threads, waiter):
     return max(0, threads[waiter["tid"]]["runnable_ns"] - own["runq_ns"])
 
 
-def reasons(case, places, seconds=2):
+def reasons(case, places, seconds=1):
     """places: the function that waits for each row of the truth."""
     truth, rep = recorded(case, "--seconds", seconds)
     threads = {t["tid"]: t for t in rep["threads"]}
@@ -94,6 +97,21 @@ def test_page_fault():
 
 def test_pipe():
     return reasons("pipe", {"pipe-read": "wait_pipe", "pipe-write": "wait_room"})
+
+
+def test_full_pipe():
+    """What holds a program up is the one that reads what it writes."""
+    r = thaw("record", "-q", "-o", "c.thaw", "--", "sh", "-c",
+             "head -c 30000000 /dev/urandom | gzip -9 > packed && wc -c < packed")
+    check(r.returncode == 0 and int(r.stdout) > 30_000_000, f"{r.stdout} {r.stderr}")
+    rep = report("c.thaw")
+    said = rep["finding"]["sentence"]
+    check(re.search(r"\bhead spent \d+% of its time waiting for room in a pipe\b.*, mostly woken by gzip, "
+                    r"which was mostly running", said), said)
+    head, gzip = (next(t for t in rep["threads"] if t["comm"] == name) for name in ("head", "gzip"))
+    check(head["waits"]["pipe_full"] > 0.5 * head["wall_ns"], f"{head['waits']}")
+    check("pipe_full" not in gzip["waits"], f"{gzip['waits']}")
+    return said
 
 
 def test_poll():

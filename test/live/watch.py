@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What spares the machine while it is recorded: the fuse in the probes and the watch in the recorder.
 
-That the probes are off is told by a program that counts its own switches: two processes hand a byte
-to and fro on one CPU, and say ten times a second how fast the fastest of many switches was."""
+That the probes are off is told by the kernel: which are attached, and how often each program has run,
+while two processes hand a byte to and fro on one CPU."""
+import ctypes
 import json
 import os
 import signal
@@ -14,8 +15,11 @@ import time
 from harness import (BUILD, THAW, WORKLOAD, Skip, check, info, near, report, run, start, stop,
                      tests_of, thaw, wait_for_events, wait_until)
 
+BESIDE = "no recording"   # its words in the kernel's log reach every recording on the machine
+
 EVENTDUMP = os.path.join(BUILD, "release", "live", "eventdump")
 S = 1_000_000_000
+SYS_BPF, BPF_ENABLE_STATS = 321, 32
 MAX_RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
 # src/wire/step.def
 RATE, WAIT_STACKS, SAMPLES, DETACH = 1, 2, 3, 4
@@ -32,9 +36,9 @@ def steps_of(capture):
     return report(capture)["watch"]["steps"]
 
 
-def recorder(*args):
+def recorder(*args, private=()):
     """A recording that goes on: its first events are in the file."""
-    rec = start([THAW, "record", "-o", "c.thaw", *args])
+    rec = start([*private, THAW, "record", "-o", "c.thaw", *args])
     try:
         wait_for_events(rec)
     except AssertionError:
@@ -49,7 +53,7 @@ def bpftool(*what):
 
 
 def attached():
-    """What is attached to the kernel, of whomever: the ids of the links."""
+    """The ids of all links in the kernel, whoever attached them."""
     return {link["id"] for link in bpftool("link", "show")}
 
 
@@ -59,10 +63,14 @@ def probes():
     return sum(link.get("prog_id") in ids for link in bpftool("link", "show"))
 
 
+def sentinels(rec):
+    return subprocess.run(["pgrep", "-P", str(rec.pid), "thaw-sentinel"], capture_output=True,
+                          text=True, check=False).stdout.split()
+
+
 def links_of(rec):
-    """The ids of what a recording has attached: the kernel tells it of the sentinel's descriptors."""
-    children = subprocess.run(["pgrep", "-P", str(rec.pid), "thaw-sentinel"], capture_output=True,
-                              text=True, check=False).stdout.split()
+    """The ids of the links of a recording, by the kernel's word on the sentinel's descriptors."""
+    children = sentinels(rec)
     check(len(children) == 1, f"{len(children)} sentinels")
     ids, where = set(), f"/proc/{children[0]}/fdinfo"
     for fd in os.listdir(where):
@@ -72,67 +80,113 @@ def links_of(rec):
     return ids
 
 
-# ---- the switch rate comes back ----
+# ---- the probes are off ----
+
+class Counted:
+    """The kernel counts how often each program runs, as long as this is open: the probes' own account."""
+
+    def __enter__(self):
+        attr = ctypes.create_string_buffer(4)
+        self.fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_BPF, BPF_ENABLE_STATS, attr, 4)
+        if self.fd < 0:
+            raise Skip(f"the kernel does not count: {os.strerror(ctypes.get_errno())}")
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+
+def runs_of(programs):
+    """How often these programs have run; one that is gone counts no runs."""
+    return {p["id"]: p.get("run_cnt", 0) for p in bpftool("prog", "show") if p["id"] in programs}
+
+
+def programs_of(links):
+    return {link["prog_id"] for link in bpftool("link", "show") if link["id"] in links and "prog_id" in link}
+
 
 def ping_pong(seconds):
     return start([WORKLOAD, "pingpong", "--cpu", "0", "--seconds", seconds, "--every", "0.1"])
 
 
-def floors(out):
-    """(moment, ns a switch), ten a second."""
-    return [(int(line.split()[1]), float(line.split()[2])) for line in out.splitlines()
-            if line.startswith("floor ")]
+def switches_of(pid):
+    """Of both sides of the ping-pong, by the kernel's own count."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        pids = [pid, *f.read().split()]
+    total = 0
+    for p in pids:
+        for tid in os.listdir(f"/proc/{p}/task"):
+            with open(f"/proc/{p}/task/{tid}/status", encoding="ascii") as f:
+                total += sum(int(line.split()[1]) for line in f if "ctxt_switches" in line)
+    return total
 
 
-def floor_of(series, begin, end):
-    """What a switch took at the quietest times of a span: others use this machine too. A floor is
-    that of the tenth of a second before it was told."""
-    got = sorted(ns for at, ns in series if begin + S // 8 <= at < end)
-    check(len(got) >= 4, f"{len(got)} floors in {(end - begin) / S:.1f} s")
-    return got[1]
+def off_after(work, links, programs, moment):
+    """Two seconds after `moment` nothing is attached any more, and no program runs again, whatever the
+    machine switches; in words."""
+    time.sleep(max(0, moment / S + 2 - time.monotonic()))
+    left = len(links & attached())
+    check(left == 0, f"after 2 s, {left} of {len(links)} probes are still attached")
+    before, switched = runs_of(programs), switches_of(work.pid)
+    time.sleep(1)
+    after, switched = runs_of(programs), switches_of(work.pid) - switched
+    check(switched > 1000, f"the machine made only {switched} switches meanwhile")
+    check(all(after[p] == before.get(p) for p in after), f"they run on: {before}, then {after}")
+    return f"{switched} switches later no program has run"
 
 
-def switch_costs(out, before, recording, after):
-    """ns a switch in three spans: without thaw, while it records, and when it should be off. Where
-    others keep the CPU so busy that not even a recording can be seen, that nothing is attached must
-    do."""
-    series = floors(out)
-    base, armed, off = (floor_of(series, *span) for span in (before, recording, after))
-    words = f"ns a switch: {base:.0f}, recording {armed:.0f}, 2 s later {off:.0f}"
-    if armed < base * 1.1 or base > 1.3 * min(ns for _, ns in series):
-        return words + ", on a machine too busy to tell"
-    check(off < base + (armed - base) / 2, words)
-    return words
-
-
-def rate_returns(*, stop_it):
-    """The ping-pong before, under a recording, and 2 s after stop_it(recorder), when nothing is
-    attached any more."""
-    work = ping_pong("12")
+def probes_go(*, stop_it):
+    """A recording under load that runs its programs, and what is left of them 2 s after
+    stop_it(recorder)."""
+    work = ping_pong("30")
     rec = None
     try:
-        began = time.monotonic_ns()
-        time.sleep(2.2)
-        rec = recorder("-a", "--max-overhead", "100")
-        time.sleep(0.5)
-        armed = time.monotonic_ns()
-        time.sleep(2.2)
-        mine = links_of(rec)
-        stopped = time.monotonic_ns()
-        stop_it(rec)
-        time.sleep(max(0, stopped / S + 2 - time.monotonic()))
-        left = len(mine & attached())
-        check(left == 0, f"after 2 s, {left} of {len(mine)} probes are still attached")
-        time.sleep(max(0, stopped / S + 4.5 - time.monotonic()))
-        off = time.monotonic_ns()
-        return stop(work, signal.SIGKILL)[0], (
-            (began + S // 5, began + 2 * S), (armed, stopped), (stopped + 2 * S, off)), rec
+        with Counted():
+            rec = recorder("-a", "--max-overhead", "100")
+            mine = links_of(rec)
+            programs = programs_of(mine)
+            before, switched = sum(runs_of(programs).values()), switches_of(work.pid)
+            time.sleep(1)
+            runs, switched = sum(runs_of(programs).values()) - before, switches_of(work.pid) - switched
+            check(runs >= switched > 1000, f"while it records: {runs} runs for {switched} switches")
+            stopped = time.monotonic_ns()
+            stop_it(rec)
+            return off_after(work, mine, programs, stopped), rec
     except BaseException:
         if rec:
             stop(rec)
         raise
     finally:
         stop(work)
+
+
+def test_stopped_beside_a_sleeper():
+    """SIGSTOP while all that is recorded sleeps: no probe runs that could say when it was switched off. Still, the
+    time without probes is lost, not slept."""
+    sleeper = start(["sleep", "1000"])
+    rec = None
+    try:
+        rec = start([THAW, "record", "-o", "c.thaw", "-p", sleeper.pid])
+        wait_until(lambda: sentinels(rec) or rec.poll() is not None, 20, "nothing is attached")
+        time.sleep(0.5)
+        rec.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic_ns()
+        time.sleep(4)
+        rec.send_signal(signal.SIGCONT)
+        frozen = time.monotonic_ns() - stopped
+        time.sleep(1)
+        rec.send_signal(signal.SIGINT)
+        _, err = rec.communicate(timeout=60)
+    finally:
+        stop(sleeper)
+        if rec:
+            stop(rec)
+    check(rec.returncode == 0, f"{rec.returncode}: {err}")
+    lost = report("c.thaw")["threads"][0]["lost_ns"]
+    # The probes believe in the recorder for FUSE_STALE_NS after its last beat, which is at most
+    # FUSE_STALE_NS before it was stopped.
+    check(frozen - 3 * S // 2 <= lost <= frozen + 3 * S // 2 + S // 5, f"{lost} of {frozen} ns are lost")
+    return f"{lost / S:.2f} of {frozen / S:.2f} s lost"
 
 
 def test_stopped_recorder():
@@ -145,7 +199,7 @@ def test_stopped_recorder():
         rec.send_signal(signal.SIGSTOP)
         moments["stopped"] = time.monotonic_ns()
 
-    out, spans, rec = rate_returns(stop_it=freeze)
+    said, rec = probes_go(stop_it=freeze)
     stop(died)
     born.append(start([WORKLOAD, "spin", "1", "4"]))
     try:
@@ -157,7 +211,6 @@ def test_stopped_recorder():
     finally:
         stop(rec)
         stop(born[0])
-    said = switch_costs(out, *spans)
     check(rec.returncode == 0 and "sign of life" in err, f"{rec.returncode}: {err}")
     check("some time was not recorded" in err, f"the summary hides it: {err}")
     rep = report("c.thaw", "--top", "5000")
@@ -166,7 +219,7 @@ def test_stopped_recorder():
     gap = pauses[0]["value"]
     frozen = moments["went_on"] - moments["stopped"]
     check(frozen - 2 * S <= gap <= frozen + S, f"off for {gap} of {frozen} ns")
-    # Nothing that was waiting is said to have waited on.
+    # No thread that waited is said to have waited on.
     begin = min(e["ts"] for e in events("c.thaw", "mark"))
     resumed = pauses[0]["at_ns"]
     by_tid = {t["tid"]: t for t in rep["threads"]}
@@ -185,9 +238,9 @@ def test_stopped_recorder():
 
 def test_killed_recorder():
     """SIGKILL: descriptors close by themselves."""
-    out, spans, rec = rate_returns(stop_it=lambda rec: rec.send_signal(signal.SIGKILL))
+    said, rec = probes_go(stop_it=lambda rec: rec.send_signal(signal.SIGKILL))
     stop(rec)
-    return switch_costs(out, *spans)
+    return said
 
 
 def test_full_disk_recorder():
@@ -195,47 +248,45 @@ def test_full_disk_recorder():
     os.mkdir("small")
     script = (f"mount -t tmpfs -o size=512k none small || exit 77; cd small && "
               f"exec {THAW} record -a -F 9999 --all-stacks --max-overhead 100 -o c.thaw")
-    work = ping_pong("25")
+    work = ping_pong("30")
     rec = None
     try:
-        began = time.monotonic_ns()
-        time.sleep(2.2)
-        rec = start(["unshare", "-m", "sh", "-c", script])
-        time.sleep(0.5)
-        armed = time.monotonic_ns()
-        _, err = rec.communicate(timeout=20)
-        ended = time.monotonic_ns()
-        if rec.returncode == 77:
-            raise Skip("cannot mount")
-        check(rec.returncode == 1 and ("No space" in err or "full" in err), f"{rec.returncode}: {err}")
-        time.sleep(2.2)
-        out = stop(work)[0]
+        with Counted():
+            before = attached()
+            rec = start(["unshare", "-m", "sh", "-c", script])
+            wait_until(lambda: probes() > 3 or rec.poll() is not None, 20, "nothing is attached")
+            mine = attached() - before
+            programs = programs_of(mine)
+            _, err = rec.communicate(timeout=60)
+            ended = time.monotonic_ns()
+            if rec.returncode == 77:
+                raise Skip("cannot mount")
+            check(rec.returncode == 1 and ("No space" in err or "full" in err), f"{rec.returncode}: {err}")
+            check(mine and programs, "its probes were not seen")
+            return off_after(work, mine, programs, ended)
     finally:
         stop(work)
         if rec:
             stop(rec)
-    # How long it takes to fill the disk is not known beforehand: the end is taken as its moment.
-    series = floors(out)
-    base = floor_of(series, began + S // 5, began + 2 * S)
-    off = floor_of(series, ended, time.monotonic_ns())
-    check(off < base * 1.15, f"ns a switch: {base:.0f} before, {off:.0f} after the end")
-    return f"full after {(ended - armed) / S:.1f} s; ns a switch: {base:.0f}, then {off:.0f}"
 
 
 # ---- steps ----
 
 def test_budget_steps():
-    """A budget that nobody can keep: one step after the other, and what they say is so."""
-    work = start([WORKLOAD, "mixed", "60"])
+    """A budget that thaw cannot keep: it takes one step after the other, and each is as announced."""
+    work = start([WORKLOAD, "manythreads", "2003", "60"])
     try:
         r = thaw("record", "-a", "-d", "55", "--max-overhead", "0.0001", "-o", "c.thaw", timeout=120)
     finally:
         stop(work)
     check(r.returncode == 1 and "to spare the machine" in r.stderr, f"{r.returncode}: {r.stderr}")
-    check(r.stderr.count("thaw used") == 4, f"the summary tells them: {r.stderr}")
     steps = steps_of("c.thaw")
     own = [s for s in steps if s["cause"] == "overhead"]
-    check([s["step"] for s in own] == ["rate", "wait_stacks", "samples", "detach"], f"{steps}")
+    # What the kernel itself asked for meanwhile, say for a slow timer, is not done again.
+    asked = {s["step"] for s in steps if s not in own}
+    check([s["step"] for s in own] == [s for s in ("rate", "wait_stacks", "samples", "detach") if s not in asked],
+          f"{steps}")
+    check(r.stderr.count("thaw used") == len(own) >= 3, f"the summary tells them: {r.stderr}")
     check(all(s["value"] > s["limit"] == 1 for s in own), f"{own}")
     check(info("c.thaw")["ended"] == "stopped", "how it ended")
     marks = {e["step"]: e["ts"] for e in events("c.thaw", "mark") if e["what"] == 3}
@@ -245,7 +296,7 @@ def test_budget_steps():
     for begin, end, most in ((marks[RATE] + slack, marks[SAMPLES], 99),
                              (marks[SAMPLES] + slack, marks[DETACH], 0)):
         count = sum(begin < ts < end for ts in samples)
-        check(count <= most * cpus * (end - begin) / S * 1.1, f"{count} samples after a step")
+        check(count <= most * cpus * (end - begin) / S * 1.1, f"{count} samples in {(end - begin) / S:.2f} s after a step")
     check(any(marks[RATE] + slack < ts < marks[SAMPLES] for ts in samples), "none at the lower rate")
     late = [e for e in events("c.thaw", "wait") if e["ts"] > marks[WAIT_STACKS] + slack]
     check(not late, f"{len(late)} stacks of waits after they were given up")
@@ -258,7 +309,7 @@ def test_budget_steps():
 
 def test_generous_budget():
     """No limit: no step, whatever is used."""
-    work = start([WORKLOAD, "pingpong2", "--seconds", "12"])
+    work = ping_pong("12")
     try:
         r = thaw("record", "-a", "-d", "8", "--max-overhead", "100%", "-o", "c.thaw")
     finally:
@@ -272,25 +323,26 @@ def test_generous_budget():
 
 # ---- the kernel complains ----
 
-def say(line):
-    """A line of the kernel's log, which every recording on this machine reads."""
+def kernel_says(level, line):
+    """A prefix for the recorder's command that gives it a log of its own, and a function that writes a line there as
+    the kernel would: not even root can do that by /dev/kmsg."""
+    with open("kmsg", "w", encoding="ascii"):
+        pass
     wait_until(lambda: probes() == 0, 60, "another thaw is recording on this machine")
-    return lambda: open("/dev/kmsg", "w", encoding="ascii").write(line + "\n")
 
+    def speak():
+        with open("kmsg", "a", encoding="ascii") as f:
+            f.write(f"{level},1234,987654321,-;{line}\n")
 
-def log_writable():
-    try:
-        open("/dev/kmsg", "w", encoding="ascii").close()
-    except OSError as why:
-        raise Skip(f"the kernel's log cannot be written: {why}") from why
+    return ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /dev/kmsg || exit 77; exec "$@"',
+            os.path.abspath("kmsg")], speak
 
 
 def test_distress_detaches():
-    """A lockup is reported: off the machine at once; a command goes on, and its time is lost."""
-    log_writable()
-    line = "watchdog: BUG: soft lockup - thaw's own test"
-    speak = say(line)
-    rec = start([THAW, "record", "-o", "c.thaw", "--", "sh", "-c", f"{WORKLOAD} spin 1 4; exit 3"])
+    """The kernel reports a lockup: thaw detaches at once; a command goes on, and its time is lost."""
+    line = "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [a:412]"
+    private, speak = kernel_says(0, line)
+    rec = start([*private, THAW, "record", "-o", "c.thaw", "--", "sh", "-c", f"{WORKLOAD} spin 1 4; exit 3"])
     try:
         wait_until(lambda: probes() > 3, 20, "nothing is attached")
         time.sleep(0.5)
@@ -315,9 +367,8 @@ def test_distress_detaches():
 
 
 def test_distress_ends_a_recording():
-    log_writable()
-    speak = say("rcu: INFO: rcu_sched self-detected stall on CPU (thaw's own test)")
-    rec = recorder("-a")
+    private, speak = kernel_says(3, "rcu: INFO: rcu_sched self-detected stall on CPU")
+    rec = recorder("-a", private=private)
     try:
         speak()
         _, err = rec.communicate(timeout=30)
@@ -329,9 +380,9 @@ def test_distress_ends_a_recording():
 
 def test_distress_of_samples():
     """Interrupts are slow: fewer samples; the recording goes on."""
-    log_writable()
-    speak = say("perf: interrupt took too long (thaw's own test)")
-    rec = start([THAW, "record", "-o", "c.thaw", "--", WORKLOAD, "spin", "1", "4"])
+    private, speak = kernel_says(6, "perf: interrupt took too long (2513 > 2500), lowering "
+                                    "kernel.perf_event_max_sample_rate to 79000")
+    rec = start([*private, THAW, "record", "-o", "c.thaw", "--", WORKLOAD, "spin", "1", "4"])
     try:
         wait_until(lambda: probes() > 3, 20, "nothing is attached")
         time.sleep(0.5)

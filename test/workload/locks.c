@@ -29,6 +29,7 @@ static const struct workload_case cases[] = {
 	 case_pool,
 	 {{{"threads", "4"}, {"seconds", "1"}, {"log", ""}, {"every-us", "1250"}}},
 	 "workers at a condition variable, with something to do every so often"},
+	{"condition", case_condition, ARGS("4"), "waiters of a condition and lockers of its mutex"},
 	{"join", case_join, ARGS("1"), "a thread that joins others"},
 	{"shared", case_shared, ARGS("4"), "two processes, the lock at two addresses"},
 	{"nested", case_nested, ARGS("3"), "clients, broker, keeper: two locks and a disk"},

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ADDRESSES 64
 
-static void check_ranges(const struct ranges *r)
+static void check_ranges(const struct symbol_ranges *r)
 {
 	for (size_t i = 0; i < r->out.n; i++)
 		if (r->out.v[i].begin >= r->out.v[i].end ||

@@ -16,7 +16,7 @@ static void check(const struct symbols *s)
 	uint64_t distance = 0;
 
 	for (size_t i = 0; i < s->ranges.out.n; i++) {
-		const struct range *r = &s->ranges.out.v[i];
+		const struct symbol_range *r = &s->ranges.out.v[i];
 		const struct table_sym *sym = &s->syms.v[r->id];
 
 		if (r->begin >= r->end || (i && s->ranges.out.v[i - 1].end > r->begin))

@@ -98,6 +98,9 @@ static void test_strings(void **state)
 	assert_string_equal(string_of("\1\n\t\x1f\x7f"), "\"\\u0001\\u000a\\u0009\\u001f\\u007f\"");
 	assert_string_equal(string_of("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"),
 			    "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80\"");
+	/* What a terminal would obey, as numbers: those beyond 16 bits as pairs. */
+	assert_string_equal(string_of("\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81"),
+			    "\"\\u009b\\u202e\\udb40\\udc41\"");
 }
 
 #define FFFD "\xef\xbf\xbd"

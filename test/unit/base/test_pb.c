@@ -40,16 +40,8 @@ static void test_known_bytes(void **state)
 	EXPECT(&b, 0x32, 0x06, 0x03, 0x8e, 0x02, 0x9e, 0xa7, 0x05);
 	pb_u64(&b, 1, (uint64_t)-2);
 	EXPECT(&b, 0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01);
-	pb_s64(&b, 1, -2);
-	EXPECT(&b, 0x08, 0x03);
-	pb_s64(&b, 1, INT64_MIN);
-	EXPECT(&b, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01);
 	pb_fixed64(&b, 3, 0x0102030405060708);
 	EXPECT(&b, 0x19, 8, 7, 6, 5, 4, 3, 2, 1);
-	pb_fixed32(&b, 3, 0x01020304);
-	EXPECT(&b, 0x1d, 4, 3, 2, 1);
-	pb_f64(&b, 1, 1.0);
-	EXPECT(&b, 0x09, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f);
 	pb_u64(&b, 135, 0);
 	EXPECT(&b, 0xb8, 0x08, 0x00);
 	pb_u64(&b, 536870911, 1);
@@ -146,12 +138,12 @@ static void test_protoc_reads_it(void **state)
 		skip();
 	pb_u64(&b, 1, UINT64_MAX);
 	pb_fixed64(&b, 2, 0x1234);
-	pb_fixed32(&b, 3, 0x99);
+	pb_u64(&b, 3, 0x99);
 	pb_str(&b, 4, "a \"name\"");
 	a = pb_begin(&b, 5);
 	pb_u64(&b, 1, 1);
 	c = pb_begin(&b, 2);
-	pb_f64(&b, 1, 0.5);
+	pb_fixed64(&b, 1, 0x3fe0000000000000);
 	pb_end(&b, c);
 	c = pb_begin(&b, 2);
 	pb_end(&b, c);
@@ -159,7 +151,7 @@ static void test_protoc_reads_it(void **state)
 	pb_packed(&b, 6, packed, 3);
 	assert_string_equal(decode_raw(&b), "1: 18446744073709551615\n"
 					    "2: 0x0000000000001234\n"
-					    "3: 0x00000099\n"
+					    "3: 153\n"
 					    "4: \"a \\\"name\\\"\"\n"
 					    "5 {\n"
 					    "  1: 1\n"

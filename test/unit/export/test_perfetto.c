@@ -2,8 +2,10 @@
 /*
  * Any events in any order, sane for the most part, as a capture of a busy or broken machine may
  * hold them: the switches of a CPU in a Perfetto trace still form a chain, every slice has an end
- * and every flow two. A thread is on a CPU exactly as long as the model says that it ran; and never
- * longer where events contradict each other so much that the model has two threads on one CPU.
+ * and every flow two. Before the waking of an interrupt there is a switch on its CPU, without which
+ * its reader drops it. A thread is on a CPU exactly as long as the model says that it ran; and
+ * never longer where events contradict each other so much that the model has two threads on one
+ * CPU.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,22 +110,53 @@ struct change {
 	size_t place;
 };
 
-struct trace {
-	VEC(struct change) changes;
-	uint64_t begins, ends, flows, flow_ends;
+/* A waking in the compact form. */
+struct woken {
+	uint64_t ts, cpu, flags;
+	size_t place;
 };
 
+struct trace {
+	VEC(struct change) changes;
+	VEC(struct woken) woken;
+	uint64_t begins, ends, flows, flow_ends;
+	size_t places;
+};
+
+/* All columns of it have as many rows. */
+static void take_compact(struct trace *t, struct bytes compact, uint64_t cpu)
+{
+	struct bytes times = sub(compact, 7), flags = sub(compact, 12);
+	struct bytes others[] = {sub(compact, 8), sub(compact, 9), sub(compact, 10),
+				 sub(compact, 11)};
+	uint64_t ts = 0;
+
+	while (times.p < times.end) {
+		ts += varint(&times);
+		for (unsigned i = 0; i < 4; i++)
+			varint(&others[i]);
+		vec_push(&t->woken, (struct woken){ts, cpu, varint(&flags), t->places++});
+	}
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(others[i].p == others[i].end);
+	assert_true(flags.p == flags.end);
+}
+
+/* Those in the compact form are read first. */
 static void take_events(struct trace *t, struct bytes bundle)
 {
+	struct bytes compact = sub(bundle, 4);
 	uint64_t cpu = get(bundle, 1);
 	struct field f;
 
+	if (compact.p)
+		take_compact(t, compact, cpu);
 	while (next(&bundle, &f)) {
 		struct bytes sw = f.number == 2 ? sub(f.in, 4) : (struct bytes){0};
 
 		if (sw.p)
 			vec_push(&t->changes, (struct change){get(f.in, 1), cpu, get(sw, 2),
-							      get(sw, 6), t->changes.n});
+							      get(sw, 6), t->places++});
 	}
 }
 
@@ -169,6 +202,25 @@ static void check_chain(struct trace *t, uint64_t sums[TIDS + 1])
 	}
 	if (before)
 		assert_int_equal(before->next, 0);
+}
+
+/* The changes are in order. */
+static void check_wakings(const struct trace *t)
+{
+	for (size_t i = 0; i < t->woken.n; i++) {
+		const struct woken *w = &t->woken.v[i];
+		const struct change *on = NULL;
+
+		for (size_t k = 0; k < t->changes.n; k++) {
+			const struct change *c = &t->changes.v[k];
+
+			if (c->cpu == w->cpu &&
+			    (c->ts < w->ts || (c->ts == w->ts && c->place < w->place)))
+				on = c;
+		}
+		assert_non_null(on);
+		assert_true(w->flags & 0x18);
+	}
 }
 
 struct runs {
@@ -217,6 +269,7 @@ static bool check(const struct export_job *job, const uint8_t *p, size_t len)
 		}
 	}
 	check_chain(&t, sums);
+	check_wakings(&t);
 	for (size_t i = 0; i < tl->threads.n; i++)
 		if (export_wants(job, tl->threads.v[i]))
 			want[tl->threads.v[i]->tid] += tl->threads.v[i]->total[INTERVAL_RUNNING];
@@ -225,6 +278,7 @@ static bool check(const struct export_job *job, const uint8_t *p, size_t len)
 	assert_int_equal(t.begins, t.ends);
 	assert_int_equal(t.flows, t.flow_ends);
 	vec_done(&t.changes);
+	vec_done(&t.woken);
 	return !clash;
 }
 
@@ -420,9 +474,11 @@ static void clocks(void **state)
 	}
 	assert_int_equal(seen[6], T0 + asleep); /* BOOTTIME */
 	assert_int_equal(seen[3], T0);		/* MONOTONIC */
-	assert_int_equal(t.changes.v[0].ts, T0 + 5 + asleep);
-	assert_int_equal(t.changes.v[1].ts, T0 + 9 + asleep);
+	assert_int_equal(t.changes.v[0].ts, T0 + asleep);
+	assert_int_equal(t.changes.v[1].ts, T0 + 5 + asleep);
+	assert_int_equal(t.changes.v[2].ts, T0 + 9 + asleep);
 	vec_done(&t.changes);
+	vec_done(&t.woken);
 	free(text);
 }
 

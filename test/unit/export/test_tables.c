@@ -136,7 +136,7 @@ static const char *name_of(size_t i)
 	static struct buf b;
 
 	buf_clear(&b);
-	mapping_name(&(struct mapping){.module = &modules[i]}, &b);
+	mapping_name(&(struct profile_mapping){.module = &modules[i]}, &b);
 	return buf_cstr(&b);
 }
 
@@ -149,9 +149,9 @@ static void test_names(void **state)
 	assert_string_equal(name_of(3), "[jit 412]");
 	assert_string_equal(name_of(4), "[vdso]");
 	assert_string_equal(name_of(6), "[unknown]");
-	assert_true(mapping_build_id(&(struct mapping){.module = &modules[0]}, &b));
+	assert_true(mapping_build_id(&(struct profile_mapping){.module = &modules[0]}, &b));
 	assert_string_equal(buf_cstr(&b), "ab001f");
-	assert_false(mapping_build_id(&(struct mapping){.module = &modules[1]}, &b));
+	assert_false(mapping_build_id(&(struct profile_mapping){.module = &modules[1]}, &b));
 	buf_done(&b);
 }
 

@@ -8,7 +8,7 @@
 
 #include "unit/model/stacks.h"
 
-#include "model/summary.h"
+#include "model/summary/summary.h"
 
 enum {
 	OP_WAIT = 0 | 128,

@@ -103,13 +103,24 @@ static const struct frame_source fake_source = {.stack = source_stack,
 						.module = source_module,
 						.data = source_data};
 
+static inline void feed_init_opts(struct feed *f, struct model_opts opts)
+{
+	opts.frames = &fake_source;
+	opts.sink = feed_sink;
+	opts.sink_arg = f;
+	fake = (struct fake){0};
+	*f = (struct feed){.from = opts.from, .to = opts.to};
+	f->m = model_new(&opts);
+}
+
+static inline void feed_init_names_window(struct feed *f, uint64_t from, uint64_t to)
+{
+	feed_init_opts(f, (struct model_opts){.from = from, .to = to});
+}
+
 static inline void feed_init_names(struct feed *f)
 {
-	struct model_opts opts = {.frames = &fake_source, .sink = feed_sink, .sink_arg = f};
-
-	fake = (struct fake){0};
-	*f = (struct feed){0};
-	f->m = model_new(&opts);
+	feed_init_names_window(f, 0, 0);
 }
 
 #endif

@@ -3,7 +3,7 @@
  */
 #include "unit/model/feed.h"
 
-#include "model/thread.h"
+#include "timeline/thread.h"
 
 static void feed_sampled(struct feed *f, uint64_t from, uint64_t to)
 {

@@ -42,6 +42,44 @@ static void test_ping_pong(void **state)
 	feed_done(f);
 }
 
+/* A switch that nobody saw, and nobody counted: the last one put somebody else on the CPU. */
+static void test_hidden_switch(void **state)
+{
+	struct feed feed, *f = &feed;
+
+	feed_init(f);
+	BEGIN(100);
+	THREAD(100, 1, 0);
+	THREAD(100, 2, S);
+	SWITCH(110, 0, 1, 2, S);
+	SWITCH(150, 0, 1, 2, S);
+	WAKING(160, 0, 1, 2);
+	SWITCH(165, 0, 2, 1, S);
+	END(170);
+	feed_finish(f);
+	EXPECT(1, "R0 100-110, L 110-150, W1 150-160, Q 160-165, R0 165-170");
+	EXPECT(2, "W1 100-110, L 110-150, R0 150-165, W1 165-170");
+	assert_int_equal(f->m->timeline.odd, 1);
+	feed_done(f);
+}
+
+/* The same where the other thread is none of ours: a sleep of 20 ms is no time of running. */
+static void test_hidden_switch_behind_a_stranger(void **state)
+{
+	struct feed feed, *f = &feed;
+
+	feed_init(f);
+	BEGIN(100);
+	THREAD(100, 1, 0);
+	SWITCH(110, 0, 1, 99, S | STATE_NEXT_OUT);
+	SWITCH(150, 0, 1, 99, S | STATE_NEXT_OUT);
+	END(170);
+	feed_finish(f);
+	EXPECT(1, "R0 100-110, L 110-150, W1 150-170");
+	assert_int_equal(f->m->timeline.odd, 1);
+	feed_done(f);
+}
+
 static void test_waking_not_recorded(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -114,11 +152,12 @@ static void test_switch_in_not_recorded(void **state)
 	SWITCH(5, 1, 2, 9, S | STATE_NEXT_OUT);
 	SWITCH(10, 0, 1, 0, S);
 	WAKING(50, 0, 1, 7);
-	SWITCH(70, 1, 1, 9, S | STATE_NEXT_OUT); /* it ran there: the wait was one all the same */
+	SWITCH(70, 1, 1, 9, S | STATE_NEXT_OUT); /* it was there, who knows since when */
 	SWITCH(90, 0, 0, 1, 0);
 	END(100);
 	feed_finish(f);
-	EXPECT(1, "R0 0-10, W1 10-50, R1 50-70, W1 70-90, R0 90-100");
+	EXPECT(1, "R0 0-10, W1 10-50, L 50-70, W1 70-90, R0 90-100");
+	assert_int_equal(f->m->timeline.odd, 1);
 	feed_done(f);
 }
 
@@ -216,12 +255,12 @@ static void test_never_introduced(void **state)
 	BEGIN(0);
 	THREAD(0, 1, 0);
 	SWITCH(10, 0, 1, 0, S);
-	SWITCH(30, 0, 50, 0, S); /* prev: since the last switch there */
+	SWITCH(30, 0, 50, 0, S); /* prev: it cannot have come there unseen */
 	SWITCH(40, 0, 0, 51, 0); /* next: from now */
 	WAKING(45, 0, 52, 51);
 	END(60);
 	feed_finish(f);
-	EXPECT(50, "R0 10-30, W1 30-60");
+	EXPECT(50, "L 10-30, W1 30-60");
 	EXPECT(51, "R0 40-60");
 	EXPECT(52, "Q 45-60");
 	assert_string_equal(timeline_thread(&f->m->timeline, 51)->name, "?");
@@ -275,6 +314,33 @@ static void test_fork_exit(void **state)
 	EXPECT(2, "Q 40-45, R1 45-50");
 	assert_string_equal(timeline_thread(&f->m->timeline, 2)->name, "again");
 	EXPECT(3, "Q 60-62, R0 62-70");
+	feed_done(f);
+}
+
+/* Found, and gone before anybody looked: it has no time, whatever it did when it was found. */
+static void test_ended_before(void **state)
+{
+	struct feed feed, *f = &feed;
+
+	feed_init(f);
+	BEGIN(0);
+	THREAD(0, 1, 0);
+	THREAD(0, 2, 0);
+	THREAD(0, 3, S);
+	THREAD(0, 4, S);
+	THREAD(0, 5, 0);
+	WAKING(5, 0, 4, 1);
+	EV(50, 0, EV_LEAVE, .leave = {2, 1});
+	EV(50, 0, EV_LEAVE, .leave = {3, 1});
+	/* What was seen of it was seen. */
+	EV(50, 0, EV_LEAVE, .leave = {4, 1});
+	EV(50, 0, EV_LEAVE, .leave = {5, 0});
+	END(100);
+	feed_finish(f);
+	EXPECT(2, "");
+	EXPECT(3, "");
+	EXPECT(4, "W1 0-5, Q 5-50");
+	EXPECT(5, "Q 0-50");
 	feed_done(f);
 }
 
@@ -470,10 +536,45 @@ static void test_rename(void **state)
 	feed_done(f);
 }
 
+static bool called(const char *name, const char *spec)
+{
+	struct thread th = {.tid = 7, .name = (char *)name};
+
+	return thread_matches(&th, spec);
+}
+
+/* What a headline calls "5 req threads" is found by that name, and nobody else with it. */
+static void test_names_in_part(void **state)
+{
+	static const struct {
+		const char *spec, *is, *is_not;
+	} cases[] = {
+		{"req", "req-1", "request"},
+		{"req", "req12", "prereq"},
+		{"req-1", "req-1", "req-10"},
+		{"req-1", "req-1/io", "req-11"},
+		{"pool", "pool-3-thread-1", "spool"},
+		{"kworker", "kworker/0:1", "kwork"},
+		{"req*", "request", "prereq"},
+		{"*-io", "disk-io", "disk-ion"},
+		{"w?", "w1", "w12"},
+		{"a name of the whole length", "a name of the w", "a name of the x"},
+		{"7", "anybody", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_true(called(cases[i].is, cases[i].spec));
+		if (cases[i].is_not)
+			assert_false(called(cases[i].is_not, cases[i].spec));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ping_pong),
+		cmocka_unit_test(test_hidden_switch),
+		cmocka_unit_test(test_hidden_switch_behind_a_stranger),
 		cmocka_unit_test(test_waking_not_recorded),
 		cmocka_unit_test(test_preemption),
 		cmocka_unit_test(test_waking_overtakes_switch),
@@ -485,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_never_introduced),
 		cmocka_unit_test(test_others_are_not_threads),
 		cmocka_unit_test(test_fork_exit),
+		cmocka_unit_test(test_ended_before),
 		cmocka_unit_test(test_tid_reused_after_lost_exit),
 		cmocka_unit_test(test_exec_by_other_thread),
 		cmocka_unit_test(test_exec_after_leader_ended),
@@ -494,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_rename),
+		cmocka_unit_test(test_names_in_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

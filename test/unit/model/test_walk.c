@@ -17,6 +17,7 @@
 #include "store/reader.h"
 #include "unit/capture.h"
 #include "wire/loss.h"
+#include "wire/unseen.h"
 
 #define LOCK 0x55d0c0de0040ull
 enum { THREADS = 6, CPUS = 3, ROUNDS = 400, STEP_US = 50 };
@@ -232,12 +233,53 @@ static void test_failure_ends_it(void **state)
 	end(&s, r, m);
 }
 
+/* A thread of the kernel that sleeps, nobody knows where. By its state it waits for work. */
+static enum reason sleeper_of_the_kernel(uint32_t unseen)
+{
+	struct writer_opts opts = {.no_sync = true};
+	enum reason reason = REASONS;
+	struct model_opts plain = {0};
+	struct writer *w;
+	struct reader *r;
+	struct model *m;
+
+	assert_int_equal(writer_open(path, &opts, &w), 0);
+	if (unseen)
+		writer_unseen(w, unseen);
+	PUT(0, 0, EV_MARK, .mark = {MARK_BEGIN});
+	PUT(0, 0, EV_THREAD, .thread = {7, 7, STATE_INTERRUPTIBLE, THREAD_KERNEL, "kthread"});
+	PUT(10, 0, EV_SWITCH, .switch_ = {0, 7, 0, 0});
+	PUT(20, 0, EV_SWITCH, .switch_ = {7, 0, STATE_INTERRUPTIBLE, 0});
+	PUT(500, 0, EV_WAKING, .waking = {7, 0, WAKE_HARDIRQ, 0, 0});
+	PUT(510, 0, EV_SWITCH, .switch_ = {0, 7, 0, 0});
+	PUT(600, 0, EV_MARK, .mark = {MARK_END});
+	assert_int_equal(writer_close(w, END_DONE), 0);
+	assert_int_equal(reader_open(path, &r), 0);
+	assert_int_equal(model_load(r, path, &plain, &m), 0);
+	for (size_t i = 0; i < m->tally.waits.n; i++)
+		if (m->tally.waits.v[i].total >= 400 * US)
+			reason = m->tally.waits.v[i].verdict.reason;
+	model_free(m);
+	reader_close(r);
+	return reason;
+}
+
+static void test_states_that_nobody_saw(void **state)
+{
+	assert_int_equal(sleeper_of_the_kernel(0), REASON_IDLE);
+	assert_int_equal(sleeper_of_the_kernel(UNSEEN_WAKERS), REASON_IDLE);
+	assert_int_equal(sleeper_of_the_kernel(UNSEEN_STATES), REASON_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),		cmocka_unit_test(test_with_lost_time),
-		cmocka_unit_test(test_window),		cmocka_unit_test(test_some),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_with_lost_time),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_some),
 		cmocka_unit_test(test_failure_ends_it),
+		cmocka_unit_test(test_states_that_nobody_saw),
 	};
 
 	return cmocka_run_group_tests(tests, make_path, remove_path);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -61,12 +62,13 @@ static void end(struct made *m, uint64_t sample_type)
 static int parse_bytes(uint64_t sample_type, const void *bytes, size_t n, struct perf_record *r,
 		       void **keep)
 {
+	const struct perf_event_attr attr = perf_record_attr(sample_type);
 	void *copy = malloc(n ? n : 1);
 	int rc;
 
 	memcpy(copy, bytes, n);
 	memset(r, 0xee, sizeof(*r));
-	rc = perf_record_parse(sample_type, copy, n, r);
+	rc = perf_record_parse(&attr, copy, n, r);
 	if (keep)
 		*keep = copy;
 	else
@@ -113,6 +115,7 @@ static void make_sample(struct made *m)
 
 static void test_sample(void **state)
 {
+	uint64_t ips[4];
 	struct perf_record r;
 	struct made m;
 	void *keep;
@@ -121,15 +124,18 @@ static void test_sample(void **state)
 	assert_int_equal(parse(ALL, &m, &r, &keep), 0);
 	assert_int_equal(r.type, PERF_RECORD_SAMPLE);
 	check_context(&r, 99);
-	assert_int_equal(r.sample.n_kernel, 2);
-	assert_int_equal(r.sample.kernel[0], 0xffffffff81000010);
-	assert_int_equal(r.sample.kernel[1], 0xffffffff81000020);
+	assert_int_equal(perf_chain(&r, true, ips, 4), 2);
+	assert_int_equal(ips[0], 0xffffffff81000010);
+	assert_int_equal(ips[1], 0xffffffff81000020);
+	assert_int_equal(perf_chain(&r, false, ips, 4), 1);
+	assert_int_equal(ips[0], 0x401000);
+	assert_int_equal(perf_chain(&r, true, ips, 1), 1);
 	assert_true(r.sample.user);
-	assert_int_equal(r.sample.bx, 0x1000);
-	assert_int_equal(r.sample.di, 0x2000);
-	assert_int_equal(r.sample.bp, 0x3000);
-	assert_int_equal(r.sample.sp, 0x4000);
-	assert_int_equal(r.sample.ip, 0x5000);
+	assert_int_equal(r.sample.regs.bx, 0x1000);
+	assert_int_equal(r.sample.regs.di, 0x2000);
+	assert_int_equal(r.sample.regs.bp, 0x3000);
+	assert_int_equal(r.sample.regs.sp, 0x4000);
+	assert_int_equal(r.sample.regs.ip, 0x5000);
 	assert_int_equal(r.sample.stack_len, 40);
 	assert_int_equal(r.sample.stack[8], 1);
 	free(keep);
@@ -149,7 +155,7 @@ static void test_kernel_thread(void **state)
 	add(&m, 0); /* stack */
 	finish(&m);
 	assert_int_equal(parse(ALL, &m, &r, NULL), 0);
-	assert_int_equal(r.sample.n_kernel, 0);
+	assert_int_equal(r.sample.n_chain, 0);
 	assert_false(r.sample.user);
 	assert_int_equal(r.sample.stack_len, 0);
 }
@@ -206,7 +212,8 @@ static void test_tasks(void **state)
 					 "l");
 }
 
-static void make_mmap(struct made *m, const char *path, uint8_t id_len)
+/* With a mark that is not meant for us. */
+static void make_mmap(struct made *m, const char *path)
 {
 	size_t n = strlen(path) + 1;
 
@@ -215,9 +222,9 @@ static void make_mmap(struct made *m, const char *path, uint8_t id_len)
 	add(m, 0x400000);
 	add(m, 0x1000);
 	add(m, 0x2000);
-	add(m, id_len | 0x0102030400000000);
-	add(m, 0x05);
-	add(m, 0);
+	add(m, 254 | 16ull << 32);
+	add(m, 4711);
+	add(m, 42);
 	add(m, 0);
 	memset(&m->words[m->n], 0, (n + 7) / 8 * 8);
 	memcpy(&m->words[m->n], path, n);
@@ -231,22 +238,20 @@ static void test_mmap(void **state)
 	struct made m;
 	void *keep;
 
-	make_mmap(&m, "/usr/lib/libx.so", 20);
+	make_mmap(&m, "/usr/lib/libx.so");
 	assert_int_equal(parse(PLAIN, &m, &r, &keep), 0);
 	check_context(&r, 0);
 	assert_int_equal(r.mmap.addr, 0x400000);
 	assert_int_equal(r.mmap.len, 0x1000);
 	assert_int_equal(r.mmap.pgoff, 0x2000);
-	assert_int_equal(r.mmap.build_id_len, 20);
-	assert_int_equal(r.mmap.build_id[4], 5);
+	assert_int_equal(r.mmap.dev, makedev(254, 16));
+	assert_int_equal(r.mmap.inode, 4711);
+	assert_int_equal(r.mmap.generation, 42);
+	assert_null(r.mmap.build_id); /* 254 bytes would be none */
 	assert_string_equal(r.mmap.path, "/usr/lib/libx.so");
 	free(keep);
-	/* A build id longer than there is room for is none. */
-	make_mmap(&m, "/x", 21);
-	assert_int_equal(parse(PLAIN, &m, &r, NULL), 0);
-	assert_int_equal(r.mmap.build_id_len, 0);
 	/* A path without an end. */
-	make_mmap(&m, "1234567", 20);
+	make_mmap(&m, "1234567");
 	m.words[9] = ~0ull;
 	assert_int_not_equal(parse(PLAIN, &m, &r, NULL), 0);
 }

@@ -15,15 +15,15 @@
 #define HOST "127.0.0.1:4567"
 #define PAGE "/" TOKEN "/"
 
-static const struct check check = {.port = 4567, .token = TOKEN};
+static const struct host_check check = {.port = 4567, .token = TOKEN};
 
-static const struct asked page = {.method = "GET", .uri = PAGE, .host = HOST};
-static const struct asked query = {
+static const struct http_asked page = {.method = "GET", .uri = PAGE, .host = HOST};
+static const struct http_asked query = {
 	.method = "GET", .uri = "/q/lanes?from=1&to=2", .host = HOST, .token = TOKEN};
 
 #define EXPECT(want, like, ...)                                                                    \
 	do {                                                                                       \
-		struct asked a = like;                                                             \
+		struct http_asked a = like;                                                        \
 		__VA_ARGS__;                                                                       \
 		assert_int_equal(check_asked(&check, &a), want);                                   \
 	} while (0)
@@ -175,7 +175,7 @@ static void test_methods(void **state)
 
 static void test_random(void **state)
 {
-	struct check a, b;
+	struct host_check a, b;
 
 	assert_int_equal(check_init(&a, 1), 0);
 	assert_int_equal(check_init(&b, 1), 0);

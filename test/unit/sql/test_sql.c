@@ -224,24 +224,6 @@ static void test_groups(void **state)
 	sql_close(s);
 }
 
-/* test_sums.c has more of them. */
-static void test_sums(void **state)
-{
-	const char *text = "select kind, count(*), sum(ns) from intervals group by kind";
-	struct sql *s = begin();
-
-	/* The same before and behind other statements, whatever was read for those. */
-	same(s, text,
-	     "select kind, count(*), sum(ns) from waits w join (select 'waiting' as "
-	     "kind) union select kind, count(*), sum(ns) from intervals where kind != "
-	     "'waiting' group by 1 order by 1");
-	same(s, text,
-	     "select i.kind, count(*), sum(ns) from intervals i where reason is null or 1 "
-	     "group by kind");
-	assert_int_equal(sql_work(s).from_sums, 2);
-	sql_close(s);
-}
-
 /* What needs no reasons has no more than the short pass; both say the same. */
 static void test_passes(void **state)
 {
@@ -360,9 +342,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_handed_down), cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_sums),	    cmocka_unit_test(test_passes),
-		cmocka_unit_test(test_truth),	    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_described),   cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_passes),	    cmocka_unit_test(test_truth),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_described),
+		cmocka_unit_test(test_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, setup, remove_path);

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT
 /* Kernel symbols: from a text with a known truth, and from the running kernel. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "base/mem.h"
+#include "symbol/kernel_kept.h"
 #include "symbol/symbol.h"
 #include "symbol/table.h"
 
@@ -94,7 +101,8 @@ static void test_running_kernel(void **state)
 	uint64_t address, distance;
 	char line[512], type;
 	size_t checked = 0;
-	int rc = symbols_load_kernel(&s);
+	bool all;
+	int rc = symbols_load_kernel_at(NULL, NULL, 0, &s, &all);
 	FILE *f;
 
 	if (rc) {
@@ -119,6 +127,164 @@ static void test_running_kernel(void **state)
 	symbols_free(s);
 }
 
+/* ---- kept for the next recording ---- */
+
+static bool there;
+static char folder[64];
+static struct kept *kept;
+
+static int open_folder(void **state)
+{
+	strcpy(folder, "/tmp/thaw-test-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	kept = kept_open(folder, KEPT_BYTES);
+	assert_non_null(kept);
+	return 0;
+}
+
+static int close_folder(void **state)
+{
+	char remove[128];
+
+	kept_close(kept);
+	snprintf(remove, sizeof(remove), "rm -rf %s", folder);
+	return system(remove);
+}
+
+/* The only entry. */
+static void entry_path(char *path, size_t room)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	path[0] = '\0';
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			snprintf(path, room, "%s/%s", folder, e->d_name);
+	closedir(d);
+	assert_true(path[0]);
+}
+
+#define TEXT 0xffffffff81000000ull
+#define ETEXT 0xffffffff81003000ull
+
+static void keep_some(const struct kernel_ref *ref)
+{
+	struct symbols *s = parse("ffffffff81000000 T startup_64\n"
+				  "ffffffff81001000 t one\n"
+				  "ffffffff81002000 T two\n"
+				  "ffffffff81003000 T _etext\n"
+				  "ffffffffc0200000 t ext4_write\t[ext4]\n");
+
+	kernel_kept_put(kept, ref, s, ETEXT);
+	symbols_free(s);
+}
+
+static void test_kept_comes_back_at_another_address(void **state)
+{
+	struct kernel_ref ref = {.id = "0123456789", .id_len = 10, .text = TEXT};
+	uint64_t at[] = {TEXT + 0x200010, TEXT + 0x201010, TEXT + 0x201020, TEXT + 0x202fff};
+	struct symbols *s;
+
+	keep_some(&ref);
+	ref.text = TEXT + 0x200000; /* after another boot */
+	s = kernel_kept_get(kept, &ref, at, ARRAY_LEN(at), &there);
+	assert_non_null(s);
+	assert_int_equal(symbols_count(s), 3);
+	assert_string_equal(symbols_find(s, at[0], NULL), "startup_64");
+	assert_string_equal(symbols_find(s, at[1], NULL), "one");
+	assert_string_equal(symbols_find(s, at[2], NULL), "one");
+	assert_string_equal(symbols_find(s, at[3], NULL), "two");
+	symbols_free(s);
+}
+
+/* One that is not among them, and the whole list has to be read. */
+static void test_kept_has_no_modules(void **state)
+{
+	struct kernel_ref ref = {.id = "0123456789", .id_len = 10, .text = TEXT};
+	uint64_t module[] = {TEXT + 0x10, 0xffffffffc0200004}, before[] = {TEXT - 1};
+
+	keep_some(&ref);
+	assert_null(kernel_kept_get(kept, &ref, module, 2, &there));
+	assert_true(there);
+	assert_null(kernel_kept_get(kept, &ref, before, 1, &there));
+	assert_null(kernel_kept_get(NULL, &ref, module, 1, &there));
+	ref.id[9]++; /* another kernel */
+	assert_null(kernel_kept_get(kept, &ref, module, 1, &there));
+}
+
+static void test_kept_damaged(void **state)
+{
+	struct kernel_ref ref = {.id = "0123456789", .id_len = 10, .text = TEXT};
+	uint64_t at = TEXT + 0x1000;
+	struct symbols *s;
+	char path[512];
+	struct stat st;
+	int fd, byte;
+
+	keep_some(&ref);
+	entry_path(path, sizeof(path));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	for (off_t i = 0; i < st.st_size; i++) {
+		assert_int_equal(pread(fd, &byte, 1, i), 1);
+		byte ^= 1;
+		assert_int_equal(pwrite(fd, &byte, 1, i), 1);
+		assert_null(kernel_kept_get(kept, &ref, &at, 1, &there));
+		byte ^= 1;
+		assert_int_equal(pwrite(fd, &byte, 1, i), 1);
+	}
+	s = kernel_kept_get(kept, &ref, &at, 1, &there);
+	assert_non_null(s);
+	symbols_free(s);
+	for (off_t len = st.st_size - 1; len >= 0; len--) {
+		assert_int_equal(ftruncate(fd, len), 0);
+		assert_null(kernel_kept_get(kept, &ref, &at, 1, &there));
+	}
+	close(fd);
+}
+
+/* What is kept of this machine's kernel has the names that /proc/kallsyms has. */
+static void test_kept_running_kernel(void **state)
+{
+	struct symbols *all = NULL, *some = NULL, *others = NULL;
+	uint64_t at[2000], n = 0, elsewhere = 0x1000;
+	struct stat before, after;
+	char path[512];
+	struct kernel_ref ref;
+	bool whole = false;
+
+	if (!kernel_ref_here(&ref) || symbols_load_kernel_at(NULL, NULL, 0, &all, &whole)) {
+		print_message("no kernel symbols here: %s\n", err_msg());
+		skip();
+	}
+	for (uint64_t a = ref.text + 64; n < ARRAY_LEN(at) && a < ref.text + (16u << 20); a += 4099)
+		if (symbols_find(all, a, NULL))
+			at[n++] = a;
+	assert_true(n > 500);
+	assert_int_equal(symbols_load_kernel_at(kept, at, n, &some, &whole), 0);
+	assert_true(whole);
+	symbols_free(some);
+	assert_int_equal(symbols_load_kernel_at(kept, at, n, &some, &whole), 0);
+	assert_false(whole);
+	entry_path(path, sizeof(path));
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(symbols_load_kernel_at(kept, &elsewhere, 1, &others, &whole), 0);
+	assert_true(whole);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino); /* it was not written again */
+	symbols_free(others);
+	for (size_t i = 0; i < n; i++) {
+		assert_non_null(symbols_find(some, at[i], NULL));
+		assert_string_equal(symbols_find(some, at[i], NULL),
+				    symbols_find(all, at[i], NULL));
+	}
+	symbols_free(some);
+	symbols_free(all);
+}
+
+#define kept_test(f) cmocka_unit_test_setup_teardown(f, open_folder, close_folder)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +293,10 @@ int main(void)
 		cmocka_unit_test(test_odd_lines_are_skipped),
 		cmocka_unit_test(test_two_hundred_thousand_lines),
 		cmocka_unit_test(test_running_kernel),
+		kept_test(test_kept_comes_back_at_another_address),
+		kept_test(test_kept_has_no_modules),
+		kept_test(test_kept_damaged),
+		kept_test(test_kept_running_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
  * registers and over the same made-up memory, and must arrive at the same pc, sp and bp.
  *
  * Where they may differ:
- *   - rules that wire/unwind.h has no words for are UNKNOWN: a CFA that counts from another
+ *   - rules that arch/unwind.h has no words for are UNKNOWN: a CFA that counts from another
  * register than rsp, rbp and rbx, a return address that is not at CFA - 8, an offset of more than
  * 16 bits;
  *   - up to 15 bytes between functions go on as the function before them;

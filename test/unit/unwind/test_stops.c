@@ -36,16 +36,24 @@ static struct unwind_row rows[] = {
 	{IN_RSP16, 2}, {IN_RBP, 3},  {IN_END, 4},    {IN_UNKNOWN, 1},	 {IN_NONE, 0},
 	{IN_LOST, 5},  {IN_BACK, 6}, {IN_SIGNAL, 7}, {IN_RBP_AT_RBP, 8}, {0x800, 0},
 };
-static uint32_t blocks[] = {0, 5, 9, 10, 10};
+static uint32_t leaf[UNWIND_LEAF_HEAD + 10], *shelf = leaf, dir;
 static const struct unwind_table table = {
 	.first = 0x10000,
-	.rows = rows,
-	.n_rows = 10,
+	.dir = &dir,
+	.n_leaves = 1,
+	.shelves = &shelf,
 	.rules = rules,
 	.n_rules = 9,
-	.blocks = blocks,
-	.n_blocks = 4,
 };
+
+/* Five rows in the first block, four in the next, and the end. */
+static int make_leaf(void **state)
+{
+	for (uint32_t b = 0; b <= UNWIND_LEAF_BLOCKS; b++)
+		leaf[b] = b == 0 ? 0 : b == 1 ? 5 : b == 2 ? 9 : 10;
+	memcpy(leaf + UNWIND_LEAF_HEAD, rows, sizeof(rows));
+	return 0;
+}
 
 static uint64_t stack[WORDS], ips[8];
 static enum unwind_stop stop;
@@ -175,8 +183,40 @@ static void test_frame_pointers(void **state)
 	assert_int_equal(ips[1], JIT + 0x20);
 	assert_int_equal(ips[2], CODE + IN_RBP + 4);
 	/* Below the stack pointer there is no frame. */
+	memset(stack, 0, sizeof(stack));
 	assert_int_equal(walk(JIT + 0x10, STACK + 64, STACK + 32), 1);
 	assert_int_equal(stop, UNWIND_STOP_FP_END);
+}
+
+/* Run-time code that uses rbp as it likes: its caller is looked for, and said to be a guess. */
+static void test_guess(void **state)
+{
+	memset(stack, 0, sizeof(stack));
+	stack[0] = CODE + IN_RSP16 + 4; /* not where a call leaves its return address */
+	stack[1] = CODE + IN_NONE + 4;	/* no code */
+	stack[3] = CODE + IN_RSP16 + 4; /* does not lead on */
+	stack[7] = CODE + IN_RSP16 + 8;
+	stack[9] = CODE + IN_END + 4;
+	assert_int_equal(walk(JIT + 0x10, STACK, 12345), 3);
+	assert_int_equal(stop, UNWIND_STOP_END);
+	assert_int_equal(ips[0], (JIT + 0x10) | UNWIND_GUESSED);
+	assert_int_equal(ips[1], CODE + IN_RSP16 + 8);
+	assert_int_equal(ips[2], CODE + IN_END + 4);
+	/* A caller with a frame pointer, which the run-time code has pushed. */
+	memset(stack, 0, sizeof(stack));
+	stack[2] = STACK + 64;
+	stack[3] = CODE + IN_RBP + 4;
+	stack[9] = CODE + IN_END + 4;
+	assert_int_equal(walk(JIT + 0x10, STACK, 12345), 3);
+	assert_int_equal(ips[0], (JIT + 0x10) | UNWIND_GUESSED);
+	assert_int_equal(ips[1], CODE + IN_RBP + 4);
+	assert_int_equal(ips[2], CODE + IN_END + 4);
+	/* Nothing that leads anywhere: no guess. */
+	memset(stack, 0, sizeof(stack));
+	stack[3] = CODE + IN_RSP16 + 4;
+	assert_int_equal(walk(JIT + 0x10, STACK, 12345), 1);
+	assert_int_equal(stop, UNWIND_STOP_FP_END);
+	assert_int_equal(ips[0], JIT + 0x10);
 }
 
 static void test_signal_frame(void **state)
@@ -202,8 +242,9 @@ int main(void)
 		cmocka_unit_test(test_lost_rbp),
 		cmocka_unit_test(test_rbp_saved_by_rbp),
 		cmocka_unit_test(test_frame_pointers),
+		cmocka_unit_test(test_guess),
 		cmocka_unit_test(test_signal_frame),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_leaf, NULL);
 }

@@ -18,11 +18,11 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "unit/unwind/cfi_bytes.h"
+#include "unit/unwind/made_elf.h"
 #include "unwind/table.h"
 
 #define TEXT 0x10400ull /* not a multiple of 64 KiB, nor at its place in the file */
 #define TEXT_SIZE 0x30000ull
-#define FILE_TEXT 0x1000
 
 struct object {
 	uint16_t type;
@@ -37,56 +37,16 @@ static void function(struct buf *b, size_t cie, uint64_t begin, uint64_t size, u
 	put_fde(b, cie, TEXT + begin, size, BYTES(0x0e, n));
 }
 
-static void section(struct buf *f, Elf64_Shdr *s, uint32_t name, const struct buf *bytes)
-{
-	if (!bytes->len)
-		return;
-	*s = (Elf64_Shdr){.sh_name = name,
-			  .sh_type = SHT_PROGBITS,
-			  .sh_addr = 0x800000,
-			  .sh_offset = f->len,
-			  .sh_size = bytes->len};
-	buf_put(f, bytes->p, bytes->len);
-}
-
 static struct buf object_file(const struct object *o)
 {
-	static const char names[] = "\0.eh_frame\0.debug_frame\0.shstrtab";
-	const struct buf name_bytes = {.p = (uint8_t *)names, .len = sizeof(names)};
-	Elf64_Ehdr eh = {
-		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-		.e_type = o->type ? o->type : ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_entry = o->entry,
-		.e_phoff = sizeof(eh),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = 4,
-		.e_shstrndx = 3,
-	};
-	Elf64_Phdr ph = {.p_type = PT_LOAD,
-			 .p_flags = PF_R | PF_X,
-			 .p_offset = FILE_TEXT,
-			 .p_vaddr = TEXT,
-			 .p_filesz = TEXT_SIZE,
-			 .p_memsz = TEXT_SIZE};
-	Elf64_Shdr sh[4] = {{0}};
-	struct buf f = {0};
-
-	buf_reserve(&f, FILE_TEXT + TEXT_SIZE);
-	memset(f.p, 0, FILE_TEXT);
-	f.len = FILE_TEXT;
-	buf_put(&f, o->text, TEXT_SIZE);
-	section(&f, &sh[1], 1, &o->eh);
-	section(&f, &sh[2], 11, &o->debug);
-	section(&f, &sh[3], 24, &name_bytes);
-	sh[3].sh_type = SHT_STRTAB;
-	eh.e_shoff = f.len;
-	buf_put(&f, sh, sizeof(sh));
-	memcpy(f.p, &eh, sizeof(eh));
-	memcpy(f.p + sizeof(eh), &ph, sizeof(ph));
-	return f;
+	return made_elf(&(struct made_elf){
+		.type = o->type ? o->type : ET_DYN,
+		.entry = o->entry,
+		.address = TEXT,
+		.text = o->text,
+		.text_size = TEXT_SIZE,
+		.sections = {{".eh_frame", &o->eh, false}, {".debug_frame", &o->debug, false}},
+	});
 }
 
 /* Builds and frees the object's parts. */
@@ -457,7 +417,8 @@ static void test_without_sections(void **state)
 	h->e_shoff = h->e_shnum = h->e_shstrndx = 0;
 	without = table_of(&file);
 	assert_int_equal(with->n_rows, without->n_rows);
-	assert_memory_equal(with->rows, without->rows, with->n_rows * sizeof(*with->rows));
+	assert_int_equal(with->n_words, without->n_words);
+	assert_memory_equal(with->words, without->words, with->n_words * sizeof(*with->words));
 	assert_int_equal(with->n_rules, without->n_rules);
 	assert_memory_equal(with->rules, without->rules, with->n_rules * sizeof(*with->rules));
 	unwind_table_free(with);

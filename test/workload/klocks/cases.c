@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * pipe: its mutex, by threads that write to it and read from it; rename: a directory's rwsem; mmap:
- * a process's mmap_lock.
+ * a process's mmap_lock; replace: the same, by one thread for long; populate: the same, by one
+ * thread that only reads under it, so that nobody can tell who has it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -115,4 +116,67 @@ KEEP static void work_mmap(struct hand *h)
 void case_mmap(const struct args *a)
 {
 	crew_run(a, work_mmap, -1, -1);
+}
+
+/* hand-0 fills memory, and maps over it: the kernel gives all of it back with the process's
+ * mmap_lock held. The others want that meanwhile. */
+#define FILL_BYTES (384ull << 20)
+
+KEEP static void *map_over(void *at)
+{
+	void *p = mmap(at, FILL_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return p;
+}
+
+KEEP static void work_replace(struct hand *h)
+{
+	static void *filled;
+
+	if (h->index) {
+		work_mmap(h);
+		return;
+	}
+	filled = map_over(filled);
+	madvise(filled, FILL_BYTES, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < FILL_BYTES; i += PAGE)
+		((volatile char *)filled)[i] = 1;
+}
+
+void case_replace(const struct args *a)
+{
+	crew_run(a, work_replace, -1, -1);
+}
+
+/* hand-0 has the kernel fill its memory, which it does as a reader of mmap_lock. The others map
+ * little, and need it as writers. */
+#define POPULATE_BYTES (96ull << 20)
+
+KEEP static void *load_block(void)
+{
+	void *p = mmap(NULL, POPULATE_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return p;
+}
+
+KEEP static void work_populate(struct hand *h)
+{
+	if (h->index) {
+		work_mmap(h);
+		usleep(200);
+		return;
+	}
+	munmap(load_block(), POPULATE_BYTES);
+	usleep(2000);
+}
+
+void case_populate(const struct args *a)
+{
+	crew_run(a, work_populate, -1, -1);
 }

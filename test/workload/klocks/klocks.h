@@ -21,5 +21,7 @@ void crew_run(const struct args *a, void (*work)(struct hand *h), int from, int 
 void case_pipe(const struct args *a);
 void case_rename(const struct args *a);
 void case_mmap(const struct args *a);
+void case_replace(const struct args *a);
+void case_populate(const struct args *a);
 
 #endif

@@ -15,6 +15,7 @@ void case_spinning(const struct args *a);
 void case_rwlock(const struct args *a);
 void case_semaphore(const struct args *a);
 void case_pool(const struct args *a);
+void case_condition(const struct args *a);
 void case_join(const struct args *a);
 void case_shared(const struct args *a);
 void case_nested(const struct args *a);

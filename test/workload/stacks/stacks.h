@@ -10,9 +10,13 @@
 struct job {
 	uint64_t (*leaf)(struct job *j);
 	uint64_t until;
+	uint64_t cpu_ns; /* and for so long on a CPU, if that is later */
 	uint64_t begin, end, begin_unix, end_unix, rounds;
 	long tid;
 	int depth;
+	/* Where the code is that made_by_rsp calls, and made_by_rbp; see made.c. */
+	uint64_t made[2];
+	uint64_t made_keep; /* so many bytes of each, the first, leave rbp alone */
 };
 
 /* The chain is done: its helper, another thread, may end. */
@@ -27,6 +31,7 @@ uint64_t leaf_cpu(struct job *j);
 uint64_t leaf_deep(struct job *j);
 uint64_t leaf_dlopen(struct job *j);
 uint64_t leaf_longjmp(struct job *j);
+uint64_t leaf_made(struct job *j);
 uint64_t leaf_malloc(struct job *j);
 uint64_t leaf_memcpy(struct job *j);
 uint64_t leaf_mutex(struct job *j);
@@ -37,6 +42,7 @@ uint64_t leaf_printf(struct job *j);
 uint64_t leaf_qsort(struct job *j);
 uint64_t leaf_signal(struct job *j);
 uint64_t leaf_sleep(struct job *j);
+uint64_t leaf_traps(struct job *j);
 uint64_t leaf_vdso(struct job *j);
 
 void *mutex_helper(void *arg);

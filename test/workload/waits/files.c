@@ -88,7 +88,7 @@ void case_pipe(const struct args *a)
 {
 	const struct pair_case cases[] = {
 		{"pipe-read", "pipe", pipe_open, wait_pipe, pipe_feed, pipe_end},
-		{"pipe-write", "pipe", room_open, wait_room, room_feed, room_end},
+		{"pipe-write", "pipe_full", room_open, wait_room, room_feed, room_end},
 	};
 
 	pairs_run(a, cases, ARRAY_LEN(cases));

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""What the machine did while a test ran. A test that fails may be tried a second time, but only for a
+cause that was measured during the first try and is beyond a limit stated here:
+
+  steal   the hypervisor gave this share of the CPUs' time to others (/proc/stat)
+  others  processes that are not the test's took this share of it: all that was busy, less what the
+          test and its children used
+  still   nothing ran at all for so long: a process of the highest priority that sleeps 20 ms at a
+          time was late by that
+  timer   the kernel said so often that a timer's interrupt took too long ("hrtimer: interrupt took",
+          once a boot; "perf: interrupt took too long"). thaw takes no more samples then, or fewer
+
+One more cause lies neither in a test nor in the machine, but is known:
+
+  emulation a guest of the lab died of a bug of QEMU's before 8.1 (lab/vm.py)
+
+What a test does to the machine itself is no cause."""
+import atexit
+import collections
+import mmap
+import os
+import re
+import resource
+import signal
+import struct
+import time
+
+Limit = collections.namedtuple("Limit", "most unit words")
+LIMITS = {
+    "steal": Limit(3, "%", "of the CPUs' time was the hypervisor's"),
+    "others": Limit(10, "%", "of the CPUs' time went to others"),
+    "still": Limit(100, "ms", "in which nothing ran"),
+    "timer": Limit(0, "lines", "of the kernel about slow timers"),
+    "emulation": Limit(0, "Oops", "of a guest is the emulation's"),
+}
+NAP_S = 0.02
+SLOW_TIMER = re.compile(r"hrtimer: interrupt took \d+ ns|perf: interrupt took too long")
+SAID = re.compile(r"^again (?P<name>[^\[]+?) \[(?P<cause>\w+) (?P<value>[\d.]+) (?P<unit>\S+?)[, ][^\]]*\]: ")
+
+
+def cause_of(line):
+    """The cause of a line `again NAME [CAUSE]: why`; None if it names none that is beyond its limit."""
+    found = SAID.match(line)
+    limit = LIMITS.get(found["cause"]) if found else None
+    if limit and limit.unit == found["unit"] and float(found["value"]) > limit.most:
+        return found["cause"]
+    return None
+
+
+def words_of(name, value):
+    """A cause as it stands in a line."""
+    limit = LIMITS[name]
+    return f"{name} {value:.1f} {limit.unit} {limit.words}, limit {limit.most} {limit.unit}"
+
+
+def jiffies():
+    """(busy, stolen) seconds of all CPUs since boot."""
+    with open("/proc/stat", encoding="ascii") as f:
+        user, nice, system, _, _, irq, soft, steal = map(int, f.readline().split()[1:9])
+    hz = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + soft) / hz, steal / hz
+
+
+def own_s():
+    """CPU time of this process and of its children that have ended."""
+    return sum(u.ru_utime + u.ru_stime for u in
+               map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+class Sentry:
+    """A child that naps, at a priority above everything else, and notes by how much it overslept most."""
+
+    def __init__(self):
+        self.worst = mmap.mmap(-1, 8)
+        self.pid = 0
+        parent = os.getpid()
+        try:
+            os.sched_get_priority_max(os.SCHED_FIFO)
+            pid = os.fork()
+        except OSError:
+            return
+        if pid:
+            self.pid = pid
+            atexit.register(self.end, parent)
+            return
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+        except OSError:
+            os._exit(0)   # of a priority like any other's, it would measure the test itself
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        while os.getppid() == parent:
+            began = time.monotonic()
+            time.sleep(NAP_S)
+            late = time.monotonic() - began - NAP_S
+            if late > self.seconds():
+                struct.pack_into("d", self.worst, 0, late)
+        os._exit(0)
+
+    def seconds(self):
+        return struct.unpack_from("d", self.worst, 0)[0]
+
+    def forget(self):
+        struct.pack_into("d", self.worst, 0, 0.0)
+
+    def end(self, parent):
+        if os.getpid() == parent and self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+
+
+class KernelLog:
+    """What the kernel says from now on."""
+
+    def __init__(self):
+        try:
+            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            self.fd = None   # nobody may read it here
+        self.lines()
+
+    def lines(self):
+        """Those since the last look."""
+        lines = []
+        while self.fd is not None:
+            try:
+                lines.append(os.read(self.fd, 8192).decode("utf-8", "replace").partition(";")[2])
+            except BrokenPipeError:
+                continue   # overwritten before it was read
+            except OSError:
+                break
+        return lines
+
+
+class Machine:
+    """begin() and cause() around a try."""
+
+    def __init__(self):
+        self.sentry = Sentry()
+        self.log = KernelLog()
+        self.begin()
+
+    def begin(self):
+        self.sentry.forget()
+        self.log.lines()
+        self.at = time.monotonic(), *jiffies(), own_s()
+
+    def measured(self):
+        wall, busy, stolen, own = (now - then for now, then in
+                                   zip((time.monotonic(), *jiffies(), own_s()), self.at))
+        share = 100 / max(wall * os.cpu_count(), 0.1)
+        # Where the runner itself puts others beside the test, they are no excuse.
+        others = 0 if os.environ.get("THAW_TEST_BESIDE") else (busy - own) * share
+        slow = sum(bool(SLOW_TIMER.match(line)) for line in self.log.lines())
+        return {"steal": stolen * share, "others": others, "still": 1000 * self.sentry.seconds(), "timer": slow}
+
+    def cause(self):
+        """In words, the first cause that is beyond its limit; None if there is none."""
+        for name, value in self.measured().items():
+            if value > LIMITS[name].most:
+                return words_of(name, value)
+        return None

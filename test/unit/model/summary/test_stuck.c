@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/* Waits that had not ended, and who waits for whom. */
+#include "unit/model/futex.h"
+
+#define X 0x10000
+#define Y 0x20000
+#define Z 0x30000
+
+/* Threads 2 to n are on CPUs of their numbers. */
+static void begin(struct feed *f, uint32_t n)
+{
+	feed_init_names(f);
+	BEGIN(1);
+	PEER(1, 1, "main");
+	for (uint32_t i = 2; i <= n; i++) {
+		PEER(1, i, "worker");
+		SWITCH(2, i, 0, i, 0);
+	}
+}
+
+static struct summary *end(struct feed *f, uint64_t ts)
+{
+	END(ts);
+	feed_finish(f);
+	return feed_summary(f);
+}
+
+static void finish(struct feed *f, struct summary *s)
+{
+	summary_free(s);
+	feed_done(f);
+}
+
+static const struct stuck_wait *stuck(const struct summary *s, uint32_t tid)
+{
+	for (size_t i = 0; i < s->stuck.waits.n; i++)
+		if (s->stuck.waits.v[i].thread->tid == tid)
+			return &s->stuck.waits.v[i];
+	return NULL;
+}
+
+static void test_circle(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f, 6);
+	SLEEP_ON(100, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(110, 4, 4, X, OP_WAIT, MUTEX_WORDS(3, 1, 0)); /* behind it */
+	SLEEP_ON(120, 3, 3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	SLEEP_ON(130, 5, 5, Z, OP_WAIT, MUTEX_WORDS(6, 1, 0)); /* 6 runs */
+	s = end(f, 1000);
+	assert_int_equal(s->stuck.circles, 1);
+	assert_int_equal(s->stuck.waits.v[0].circle, 1);
+	assert_int_equal(s->stuck.waits.v[1].circle, 1);
+	assert_int_equal(stuck(s, 2)->circle, 1);
+	assert_int_equal(stuck(s, 3)->circle, 1);
+	assert_int_equal(stuck(s, 2)->for_->tid, 3);
+	assert_int_equal(stuck(s, 4)->circle, 0);
+	assert_int_equal(stuck(s, 4)->behind, 1);
+	assert_true(stuck(s, 4)->for_stuck);
+	assert_int_equal(stuck(s, 5)->behind, 0);
+	assert_false(stuck(s, 5)->for_stuck);
+	assert_null(stuck(s, 6));
+	assert_false(stuck(s, 2)->before);
+	finish(f, s);
+}
+
+/* The lock was let go before the end: it was none. */
+static void test_ended(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f, 3);
+	SLEEP_ON(100, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(120, 3, 3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	WAKING(500, 1, 3, 1);
+	SWITCH(510, 3, 0, 3, 0);
+	s = end(f, 1000);
+	assert_int_equal(s->stuck.circles, 0);
+	assert_null(stuck(s, 3));
+	finish(f, s);
+}
+
+/* Asleep since before anybody looked, as the recorder was told. */
+static void test_since_before(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	feed_init_names(f);
+	BEGIN(1);
+	PEER(1, 1, "main");
+	PEER(1, 2, "a");
+	PEER(1, 3, "b");
+	EV(1, 0, EV_FUTEX, .futex = {2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0)});
+	EV(1, 0, EV_ASLEEP, .asleep = {2, STATE_INTERRUPTIBLE, 203, 0, 0});
+	EV(1, 0, EV_FUTEX, .futex = {3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0)});
+	EV(1, 0, EV_ASLEEP, .asleep = {3, STATE_INTERRUPTIBLE, 203, 0, 0});
+	s = end(f, 1000);
+	assert_int_equal(s->stuck.circles, 1);
+	assert_true(stuck(s, 2)->before);
+	assert_int_equal(stuck(s, 2)->reason, REASON_MUTEX);
+	assert_int_equal(timeline_thread(&f->m->timeline, 2)->waits[REASON_MUTEX], 999);
+	finish(f, s);
+}
+
+/* For which file: told of the wait in which the thread is, and of no other one. */
+static void test_file(void **state)
+{
+	const char *path = "/mnt/dead/data";
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	feed_init_names(f);
+	BEGIN(1);
+	for (uint32_t i = 1; i <= 5; i++)
+		PEER(1, i, "reader");
+	for (uint32_t i = 2; i <= 5; i++)
+		EV(1, 0, EV_ASLEEP, .asleep = {i, STATE_UNINTERRUPTIBLE, 1, 0, 0});
+	for (uint32_t i = 2; i <= 5; i++)
+		EV(1, 0, EV_FILE, .file = {i, path, "nfs4", "server:/export"});
+	/* It comes back, and waits again, for who knows what. */
+	WAKING(300, 0, 3, 0);
+	SWITCH(310, 0, 0, 3, 0);
+	SWITCH(400, 0, 3, 0, STATE_UNINTERRUPTIBLE);
+	/* Looked at again, it was another one. */
+	EV(900, 0, EV_FILE, .file = {4, "", "", ""});
+	EV(900, 0, EV_FILE, .file = {5, path, "nfs4", "server:/export"});
+	EV(900, 0, EV_FILE, .file = {77, path, "nfs4", "server:/export"});
+	s = end(f, 1000);
+	assert_string_equal(stuck(s, 2)->file->path, path);
+	assert_string_equal(stuck(s, 2)->file->type, "nfs4");
+	assert_string_equal(stuck(s, 2)->file->source, "server:/export");
+	assert_string_equal(stuck(s, 2)->call, "read");
+	assert_null(stuck(s, 3)->file);
+	assert_null(stuck(s, 4)->file);
+	assert_ptr_equal(stuck(s, 5)->file, stuck(s, 2)->file);
+	assert_int_equal(f->m->files.list.n, 1);
+	finish(f, s);
+}
+
+/* A row of a hundred thousand, each of whom waits for the next: walked over once. */
+static void test_long_row(void **state)
+{
+	enum { N = 100000 };
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	feed_init_names(f);
+	BEGIN(1);
+	PEER(1, 1, "main");
+	for (uint32_t i = 2; i < N; i++)
+		PEER(1, i, "row");
+	for (uint32_t i = 2; i < N - 1; i++) {
+		EV(1, 0, EV_FUTEX, .futex = {i, X + 64ull * i, OP_WAIT, MUTEX_WORDS(i + 1, 1, 0)});
+		EV(1, 0, EV_ASLEEP, .asleep = {i, STATE_INTERRUPTIBLE, 203, 0, 0});
+	}
+	END(1000);
+	model_finish(f->m); /* feed_finish() compares all with all */
+	s = feed_summary(f);
+	assert_int_equal(s->stuck.circles, 0);
+	assert_int_equal(stuck(s, N - 2)->behind, 0);
+	finish(f, s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_circle),	     cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_since_before), cmocka_unit_test(test_file),
+		cmocka_unit_test(test_long_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

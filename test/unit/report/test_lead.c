@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/* The first sentence of a report, case by case. */
+#include "unit/report/stage.h"
+
+#include "report/lead.h"
+
+static struct stage t;
+
+static int begin(void **state)
+{
+	stage_init(&t);
+	return 0;
+}
+
+static int end(void **state)
+{
+	stage_done(&t);
+	return 0;
+}
+
+static void expect(const char *want)
+{
+	struct buf b = {0};
+
+	lead_sentence(&t.s, &b);
+	assert_string_equal(b.len ? buf_cstr(&b) : "", want);
+	buf_done(&b);
+}
+
+/* Four workers, each of which waited 610 ms of its second behind the holder. */
+static struct finding *workers(const struct thread *holder, enum lock_kind kind, const char *name)
+{
+	static const char *const names[] = {"worker-0", "worker-1", "worker-2", "worker-3"};
+	size_t lock = stage_lock(&t, kind, name);
+	struct finding *f = stage_finding(&t, "worker", 4, lock, 4 * 610 * MS);
+
+	for (int i = 0; i < 4; i++) {
+		const struct thread *th = stage_thread(&t, names[i]);
+
+		stage_wait(&t, lock, th, holder, 610 * MS);
+		vec_push(&f->victims, th);
+	}
+	f->holder = f->root = holder;
+	f->held = holder ? 4 * 610 * MS : 0;
+	return f;
+}
+
+static void did(struct finding *f, enum interval_kind kind, enum reason reason)
+{
+	stage_did(&f->did, kind, reason, f->held);
+	f->doing = kind;
+	f->reason = reason;
+}
+
+/* A reader of a kernel's rwsem leaves no trace: who is known had it for the smallest part. */
+static void test_mostly_unknown(void **state)
+{
+	struct finding *f = workers(NULL, LOCK_RWSEM, "mmap_lock of tiles (482)");
+	const struct thread *peer = f->victims.v[0];
+
+	t.s.locks.v[f->lock].known = t.s.locks.v[f->lock].total / 5;
+	f->holder = f->root = peer;
+	f->held = 400 * MS;
+	expect("4 worker threads spent 61% of their time waiting for the kernel rwsem mmap_lock of "
+	       "tiles (482); who held it is not known for 80% of that.");
+}
+
+static void test_the_demo(void **state)
+{
+	struct finding *f = workers(stage_thread(&t, "checkpointer"), LOCK_MUTEX, "commit_lock");
+
+	f->function = stage_function(&t, "flush_log");
+	did(f, INTERVAL_WAITING, REASON_DISK);
+	expect("4 worker threads spent 61% of their time waiting for commit_lock, held by "
+	       "checkpointer in flush_log, which was waiting for the disk.");
+	/* several things: each with its share, and nothing small */
+	doings_add(&f->did, INTERVAL_RUNNING, REASON_UNKNOWN, f->held * 4 / 5);
+	doings_add(&f->did, INTERVAL_RUNNABLE, REASON_RUN_QUEUE, f->held / 5);
+	doings_add(&f->did, INTERVAL_WAITING, REASON_NETWORK, f->held / 100);
+	doings_order(&f->did);
+	expect("4 worker threads spent 61% of their time waiting for commit_lock, held by "
+	       "checkpointer in flush_log, 50% of that time waiting for the disk, 40% running, 10% "
+	       "waiting for "
+	       "a CPU.");
+}
+
+static void test_holder_runs(void **state)
+{
+	struct finding *f = workers(stage_thread(&t, "gc"), LOCK_RWLOCK, "heap_lock");
+
+	did(f, INTERVAL_RUNNING, REASON_UNKNOWN);
+	expect("4 worker threads spent 61% of their time waiting for heap_lock, held by gc, which "
+	       "was running.");
+	did(f, INTERVAL_RUNNABLE, REASON_RUN_QUEUE);
+	f->held = 2 * 610 * MS;
+	f->function = stage_function(&t, "mark");
+	expect("4 worker threads spent 61% of their time waiting for heap_lock, mostly held by gc "
+	       "in mark, which was waiting for a CPU.");
+	did(f, INTERVAL_RUNNABLE, REASON_THROTTLED);
+	expect("4 worker threads spent 61% of their time waiting for heap_lock, mostly held by gc "
+	       "in mark, which was held up because its cgroup had used up its CPU time.");
+	did(f, INTERVAL_WAITING, REASON_SLEEP);
+	expect("4 worker threads spent 61% of their time waiting for heap_lock, mostly held by gc "
+	       "in mark, which was asleep on a timer.");
+}
+
+static void test_holder_unknown(void **state)
+{
+	(void)workers(NULL, LOCK_FUTEX, "heap 0x55d0c0de");
+	expect("4 worker threads spent 61% of their time waiting for the futex heap 0x55d0c0de; "
+	       "who held it is not known.");
+}
+
+static void test_kernel_lock(void **state)
+{
+	struct finding *f = workers(NULL, LOCK_RWSEM, "mmap_lock of postgres (412)");
+
+	expect("4 worker threads spent 61% of their time waiting for the kernel rwsem mmap_lock of "
+	       "postgres (412); who held it is not known.");
+	t.s.locks.v[f->lock].kind = LOCK_KMUTEX;
+	t.s.locks.v[f->lock].name = "kernel mutex in pipe_write";
+	expect("4 worker threads spent 61% of their time waiting for a kernel mutex in pipe_write; "
+	       "who held it is not known.");
+}
+
+static void test_a_chain(void **state)
+{
+	const struct thread *b = stage_thread(&t, "flusher"), *c = stage_thread(&t, "archiver");
+	struct finding *f = workers(b, LOCK_MUTEX, "commit_lock");
+	size_t log = stage_lock(&t, LOCK_MUTEX, "log_lock");
+	struct blame_sum *r = stage_blame(&t, c, t.s.locks.v[f->lock].waiters.v[0].thread, f->lock,
+					  log, 610 * MS);
+
+	f->function = stage_function(&t, "flush_log");
+	f->root = c;
+	did(f, INTERVAL_WAITING, REASON_NETWORK);
+	r->function = stage_function(&t, "send_log");
+	expect("4 worker threads spent 61% of their time waiting for commit_lock, held by flusher "
+	       "in flush_log, which stood behind log_lock, held by archiver in send_log, which was "
+	       "waiting for the network.");
+}
+
+/* A lock that its users hold by turns has no culprit. */
+static void test_each_other(void **state)
+{
+	struct finding *f = workers(NULL, LOCK_MUTEX, "table_lock");
+
+	t.s.locks.v[f->lock].known = t.s.locks.v[f->lock].total;
+	f->holder = f->root = f->victims.v[2];
+	f->held = 700 * MS;
+	f->function = stage_function(&t, "update_table");
+	did(f, INTERVAL_RUNNING, REASON_UNKNOWN);
+	expect("4 worker threads spent 61% of their time waiting for each other at table_lock, "
+	       "longest held in update_table while running.");
+}
+
+static void test_one_thread(void **state)
+{
+	const struct thread *ui = stage_thread(&t, "ui"), *io = stage_thread(&t, "io-3");
+	size_t lock = stage_lock(&t, LOCK_MUTEX, "model.lock");
+	struct finding *f = stage_finding(&t, "ui", 1, lock, 35 * MS);
+
+	stage_wait(&t, lock, ui, io, 35 * MS);
+	vec_push(&f->victims, ui);
+	f->holder = f->root = io;
+	f->held = 35 * MS;
+	expect("ui spent 3.5% of its time waiting for model.lock, held by io-3.");
+}
+
+/* Threads whose names have nothing in common: the one that lost most is named. */
+static void test_no_common_name(void **state)
+{
+	const struct thread *io = stage_thread(&t, "io");
+	size_t lock = stage_lock(&t, LOCK_MUTEX, "big_lock");
+	struct finding *f = stage_finding(&t, "alice", 1, lock, 400 * MS);
+
+	vec_push(&f->victims, stage_thread(&t, "alice"));
+	stage_wait(&t, lock, f->victims.v[0], io, 400 * MS);
+	stage_wait(&t, lock, stage_thread(&t, "bob"), io, 300 * MS);
+	stage_wait(&t, lock, stage_thread(&t, "carol"), io, 200 * MS);
+	f->holder = f->root = io;
+	f->held = 900 * MS;
+	expect("alice spent 40% of its time waiting for big_lock, held by io. 2 others waited for "
+	       "it too.");
+}
+
+static struct stuck_wait *stuck(const struct thread *th, size_t lock, const struct thread *for_)
+{
+	struct stuck_wait *w = vec_add(&t.s.stuck.waits);
+
+	*w = (struct stuck_wait){
+		.thread = th, .before = true, .reason = REASON_MUTEX, .lock = lock, .for_ = for_};
+	return w;
+}
+
+static void test_deadlock(void **state)
+{
+	const struct thread *a = stage_thread(&t, "transfer-1"),
+			    *b = stage_thread(&t, "transfer-2");
+	size_t x = stage_lock(&t, LOCK_MUTEX, "from.lock");
+	size_t y = stage_lock(&t, LOCK_MUTEX, "to.lock");
+	const struct thread *c = stage_thread(&t, "audit");
+
+	stuck(a, x, b)->circle = 1;
+	stuck(b, y, a)->circle = 1;
+	t.s.stuck.circles = 1;
+	expect("transfer-1 and transfer-2 are deadlocked: transfer-1 waits for from.lock, held by "
+	       "transfer-2; transfer-2 waits for to.lock, held by transfer-1, since before the "
+	       "recording began.");
+	/* audit only stands behind the two */
+	stuck(c, x, b)->behind = 1;
+	t.s.stuck.waits.v[1].before = false;
+	t.s.stuck.waits.v[1].start = 0;
+	t.s.model->timeline.end = 1500 * MS;
+	t.s.stuck.circles = 3;
+	expect("transfer-1 and transfer-2 are deadlocked: transfer-1 waits for from.lock, held by "
+	       "transfer-2; transfer-2 waits for to.lock, held by transfer-1, for the last 1.50s "
+	       "of the recording. "
+	       "1 "
+	       "more thread stands behind them. There are 2 more deadlocks.");
+}
+
+static void test_not_known_to_be_idle(void **state)
+{
+	const struct thread *a = stage_thread(&t, "consumer"), *b = stage_thread(&t, "producer");
+	size_t x = stage_lock(&t, LOCK_CONDVAR, "ready");
+	struct stuck_wait *w;
+
+	w = stuck(b, SIZE_MAX, a);
+	w->reason = REASON_JOIN;
+	w->for_stuck = true;
+	w->for_reason = REASON_CONDVAR;
+	w = stuck(a, x, NULL);
+	w->reason = REASON_CONDVAR;
+	expect("consumer has been waiting for a condition variable (ready), since before the "
+	       "recording "
+	       "began, and nobody signalled it while it was recorded. 1 more thread did not go on "
+	       "either. Whether it "
+	       "waits "
+	       "for work, thaw cannot tell.");
+	/* where servers wait, and for what comes from outside */
+	t.s.stuck.waits.v[0].reason = REASON_POLL;
+	t.s.stuck.waits.v[1].reason = REASON_IDLE;
+	expect("Nothing was held up: the threads waited 100% of the time for something to do.");
+}
+
+static void run_for(struct thread *th, uint64_t ns)
+{
+	th->total[INTERVAL_WAITING] -= ns;
+	th->total[INTERVAL_RUNNING] += ns;
+	t.s.total[INTERVAL_WAITING] -= ns;
+	t.s.total[INTERVAL_RUNNING] += ns;
+}
+
+static void test_the_disk(void **state)
+{
+	struct finding *f = stage_finding(&t, "loader", 2, SIZE_MAX, 900 * MS);
+
+	vec_push(&f->victims, stage_thread(&t, "loader-1"));
+	vec_push(&f->victims, stage_thread(&t, "loader-2"));
+	f->doing = INTERVAL_WAITING;
+	f->reason = REASON_DISK;
+	f->function = stage_function(&t, "load_page");
+	expect("2 loader threads spent 45% of their time waiting for the disk in load_page.");
+	f->reason = REASON_PAGE_FAULT;
+	expect("2 loader threads spent 45% of their time waiting for a page of memory in "
+	       "load_page.");
+}
+
+static void test_too_few_cpus(void **state)
+{
+	struct thread *th = stage_thread(&t, "spinner");
+	struct finding *f = stage_finding(&t, "spinner", 1, SIZE_MAX, 500 * MS);
+
+	run_for(th, 500 * MS);
+	vec_push(&f->victims, th);
+	f->doing = INTERVAL_RUNNABLE;
+	f->reason = REASON_RUN_QUEUE;
+	expect("There were too few CPUs: spinner spent 50% of its time waiting for a CPU.");
+	f->reason = REASON_THROTTLED;
+	expect("spinner spent 50% of its time held up because its cgroup had used up its CPU "
+	       "time.");
+}
+
+static void test_a_hot_function(void **state)
+{
+	struct thread *th = stage_thread(&t, "hot");
+
+	run_for(th, 900 * MS);
+	t.s.samples = 100;
+	vec_push(&t.s.functions, (struct function_count){stage_function(&t, "crunch"), 80, 90});
+	expect("Most CPU time: 80% of the samples are in crunch (app).");
+}
+
+static void test_idle(void **state)
+{
+	struct thread *th = stage_thread(&t, "daemon");
+
+	run_for(th, 10 * MS);
+	expect("Nothing was held up: the thread waited 99% of the time for something to do.");
+	stage_thread(&t, "pool-1");
+	t.s.samples = 10;
+	vec_push(&t.s.functions, (struct function_count){stage_function(&t, "tick"), 8, 9});
+	expect("Nothing was held up: the threads waited more than 99% of the time for something to "
+	       "do. Most "
+	       "CPU time: 80% of the samples are in tick (app).");
+}
+
+static void test_waiting_unseen(void **state)
+{
+	struct thread *th = stage_thread(&t, "daemon");
+
+	run_for(th, 10 * MS);
+	free(t.s.model->facts.engine);
+	t.s.model->facts.engine = strdup("perf");
+	t.s.model->facts.unseen = UNSEEN_LOCKS;
+	expect("The thread waited 99% of the time; for what, the perf engine does not see.");
+}
+
+/* Names come from files that anybody may have made. */
+static void test_hostile_names(void **state)
+{
+	const struct thread *th = stage_thread(&t, "\033[2Jboo\n");
+	size_t lock = stage_lock(&t, LOCK_MUTEX, "x\033]0;y\007");
+	struct finding *f = stage_finding(&t, "\033[2Jboo\n", 1, lock, 500 * MS);
+
+	vec_push(&f->victims, th);
+	stage_wait(&t, lock, th, NULL, 500 * MS);
+	expect("?[2Jboo? spent 50% of its time waiting for x?]0;y?; who held it is not known.");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_demo),
+		TEST(test_holder_runs),
+		TEST(test_mostly_unknown),
+		TEST(test_holder_unknown),
+		TEST(test_kernel_lock),
+		TEST(test_a_chain),
+		TEST(test_each_other),
+		TEST(test_one_thread),
+		TEST(test_no_common_name),
+		TEST(test_deadlock),
+		TEST(test_not_known_to_be_idle),
+		TEST(test_the_disk),
+		TEST(test_too_few_cpus),
+		TEST(test_a_hot_function),
+		TEST(test_idle),
+		TEST(test_waiting_unseen),
+		TEST(test_hostile_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

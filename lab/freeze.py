@@ -12,12 +12,13 @@ import re
 import time
 
 import examine
+import machine
 import matrix
 from vm import Guest
 
 STEPS = ("kallsyms", "recorded", "nested", "ring+nothing", "ring+own", "ring+shared", "oneshot")
 SECONDS = 300            # of CPU time
-TRIES = 3                # of a guest that dies of a bug of the emulation
+TRIES = 2                # of a guest that dies of a bug of the emulation
 STANDS_STILL = 45        # seconds of CPU time without a word: each step takes far less
 STALL_NS = 500_000       # a reserve takes microseconds, even here
 BUG_OF = {"oneshot": "cpu-clock-refresh", "ring+shared": "ringbuf-nmi"}   # steps that may freeze
@@ -102,6 +103,7 @@ def boot(result, start):
             ended = guest.wait(SECONDS, STANDS_STILL)
             if not guest.died_of_emulation():
                 break
+            print(f"again lab {result.name} [{machine.words_of('emulation', 1)}]: Oops: int3", flush=True)
             guest.stop()
             guest = start()
         steps, hangs = guest.steps()

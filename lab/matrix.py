@@ -13,7 +13,7 @@ HEAD = """| kernel | Debian's version | engine | programs loaded and checked | r
 | thaw's nested emit, mean | doctor finds |
 | --- | --- | --- | --- | --- | --- | --- |"""
 DISTRESS = re.compile(r"soft lockup|hard LOCKUP|self-detected stall|detected stalls|took too long|"
-                      r"hrtimer: interrupt took \d{9}|lowering kernel\.perf|blocked for more than|"
+                      r"hrtimer: interrupt took \d{10}|lowering kernel\.perf|blocked for more than|"
                       r"WARNING: |BUG: |Oops|general protection|Kernel panic|rqspinlock|"
                       r"possible deadlock|bad: scheduling")
 

@@ -15,8 +15,7 @@
 #include "wire/meta.h"
 #include "wire/unseen.h"
 
-#define STACKS_BUDGET (8u << 20)	/* for each of two generations of stacks */
-#define GHOSTS_NS (200 * NSEC_PER_MSEC) /* all records of the beginning have come by then */
+#define STACKS_BUDGET (8u << 20) /* for each of two generations of stacks */
 
 /* Building unwind tables may take half of thaw's share of the machine. */
 static uint64_t build_share(const struct plan *plan)
@@ -188,8 +187,8 @@ void collector_record(void *collector, const struct record *rec)
 
 void collector_settle(struct collector *c)
 {
-	if (c->ghosts.n && clock_mono_ns() > c->begin_ts + GHOSTS_NS)
-		collect_lay_ghosts(c);
+	if (c->ghosts.n)
+		collect_lay_ghosts(c, false);
 	scout_pump(c->scout);
 	tables_settle(c->tables);
 }
@@ -292,7 +291,7 @@ void collector_end(struct collector *c, uint64_t ts)
 {
 	struct event ev = {.ts = ts > c->last_ts ? ts : c->last_ts};
 
-	collect_lay_ghosts(c);
+	collect_lay_ghosts(c, true);
 	if (!c->detached_ns) {
 		collector_passed(c, ev.ts);
 		c->last_ts = ev.ts;

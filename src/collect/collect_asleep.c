@@ -124,7 +124,7 @@ bool collect_is_asleep(const struct collector *c, uint32_t tid)
 {
 	const struct sleeper *s = sleeper_of(c, tid);
 
-	return s && s->seen;
+	return s && s->seen && !s->a.exiting;
 }
 
 /* Walks a copy of the stack like one that a probe has made. */

@@ -22,6 +22,15 @@ struct step_told {
 	char note[200];
 };
 
+/*
+ * A thread that was ending when the probes were armed. Its EXIT may have come before, and will
+ * never be seen then: the thread would seem to live forever.
+ */
+struct ghost {
+	uint32_t tid;
+	uint64_t ended_ns; /* when it was first seen to have ended; 0: not yet */
+};
+
 struct collector {
 	const struct plan *plan;
 	struct engine *e;
@@ -54,7 +63,7 @@ struct collector {
 	struct pr_copy *held;	/* a copy that has to wait until its process is read */
 	bool armed;
 	uint64_t begin_ts;
-	VEC(uint32_t) ghosts; /* ended when the recording began; their EXIT may be missing */
+	VEC(struct ghost) ghosts;
 	uint64_t last_ts;
 	uint64_t seen;
 	uint64_t lost[LOSS_CAUSES];
@@ -75,7 +84,8 @@ bool collect_thread_add(struct collector *c, uint32_t tid, uint32_t pid);
 void collect_thread_del(struct collector *c, uint32_t tid);
 void collect_end_threads(struct collector *c, uint32_t pid, uint32_t but, uint64_t ts);
 void collect_end_the_dead(struct collector *c);
-void collect_lay_ghosts(struct collector *c);
+/* Ends the ghosts whose EXIT would have come by now; drained: no record will come any more. */
+void collect_lay_ghosts(struct collector *c, bool drained);
 void collect_cgroup_move(struct collector *c, const struct pr_task *r, bool in);
 void collect_tell_map(void *ctx, uint32_t pid, const struct mapping *m, uint32_t module);
 void collect_take_calls(void *ctx, const struct scout_answer *a);
@@ -91,6 +101,7 @@ void collect_read_asleep(struct collector *c, bool ending);
 /* Writes those that have slept on: at the beginning all, at the end the new ones. */
 void collect_tell_asleep(struct collector *c);
 /* Did the thread sleep at the last look? */
+/* And will not end without waking first. */
 bool collect_is_asleep(const struct collector *c, uint32_t tid);
 /* Writes what was found out about them up to that moment. */
 void collect_tell_late(struct collector *c, uint64_t until);

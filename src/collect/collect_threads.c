@@ -11,7 +11,8 @@
 #include "engine/cgroup.h"
 #include "wire/loss.h"
 
-#define START_NS (2 * NSEC_PER_SEC) /* that the beginning may wait for the scout */
+#define START_NS (2 * NSEC_PER_SEC)	/* that the beginning may wait for the scout */
+#define GHOSTS_NS (200 * NSEC_PER_MSEC) /* a thread's last record has come by then */
 #define JOIN_NS (20 * NSEC_PER_MSEC)
 #define REFRESH_NS (50 * NSEC_PER_MSEC) /* between two looks at what a process has mapped */
 
@@ -243,20 +244,17 @@ static void tell_thread(struct collector *c, const struct thread_facts *t)
 	writer_event(c->w, &ev);
 }
 
-static bool has_ended(uint32_t pid, uint32_t tid)
-{
-	struct thread_facts now;
-
-	return procfs_thread(pid, tid, &now) || now.state & (STATE_ZOMBIE | STATE_DEAD);
-}
-
-/* A thread known to sleep has not ended; nor, as a rule, has one that slept when it was found. */
-static bool is_gone(const struct collector *c, const struct thread_facts *t)
+/*
+ * A thread known to sleep has not ended; nor, as a rule, has one that slept when it was found. One
+ * that is exiting may have passed the probe for its EXIT before that was armed.
+ */
+static enum thread_life life_of(const struct collector *c, const struct thread_facts *t)
 {
 	if (syscall(SYS_tgkill, t->pid, t->tid, 0) && errno == ESRCH)
-		return true;
-	return (!t->state || (c->sleepers && !collect_is_asleep(c, t->tid))) &&
-	       has_ended(t->pid, t->tid);
+		return LIFE_ENDED;
+	if (t->state && (!c->sleepers || collect_is_asleep(c, t->tid)))
+		return LIFE_LIVES;
+	return procfs_life(t->pid, t->tid);
 }
 
 /* Writes the threads that were found, and their processes' mappings. */
@@ -270,8 +268,8 @@ void collect_tell_found(struct collector *c)
 		bool fresh;
 
 		engine_beat(c->e);
-		if (is_gone(c, t))
-			vec_push(&c->ghosts, t->tid);
+		if (life_of(c, t) != LIFE_LIVES)
+			vec_push(&c->ghosts, (struct ghost){.tid = t->tid});
 		tell_thread(c, t);
 		map_put(&told, t->pid, &fresh);
 		if (fresh && !t->kernel)
@@ -416,17 +414,33 @@ void collect_cgroup_move(struct collector *c, const struct pr_task *r, bool in)
 	vec_done(&tids);
 }
 
-/* A thread that ended before the probes were armed has no EXIT, and would seem to live forever. */
-void collect_lay_ghosts(struct collector *c)
+/* True: it has left, or needs no care any more. */
+static bool lay_ghost(struct collector *c, struct ghost *g, uint64_t now, bool drained)
 {
-	for (size_t i = 0; i < c->ghosts.n; i++) {
-		uint64_t *pid = map_get(&c->threads, c->ghosts.v[i]);
+	uint64_t *pid = map_get(&c->threads, g->tid);
+	/* Another thread may have the number by now. */
+	enum thread_life life = pid ? procfs_life((uint32_t)*pid, g->tid) : LIFE_LIVES;
 
-		/* Another thread may have the number by now. */
-		if (pid && has_ended((uint32_t)*pid, c->ghosts.v[i]))
-			leave_one(c, c->ghosts.v[i], true);
-	}
-	vec_done(&c->ghosts);
+	if (life == LIFE_EXITING)
+		return false;
+	if (life == LIFE_ENDED && !g->ended_ns)
+		g->ended_ns = now;
+	if (life == LIFE_ENDED && !drained && now < g->ended_ns + GHOSTS_NS)
+		return false;
+	if (life == LIFE_ENDED)
+		leave_one(c, g->tid, true);
+	return true;
+}
+
+void collect_lay_ghosts(struct collector *c, bool drained)
+{
+	uint64_t now = clock_mono_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->ghosts.n; i++)
+		if (!lay_ghost(c, &c->ghosts.v[i], now, drained))
+			c->ghosts.v[kept++] = c->ghosts.v[i];
+	c->ghosts.n = kept;
 }
 
 /* Ends all known threads of a process, except `but`. */

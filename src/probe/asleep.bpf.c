@@ -118,6 +118,7 @@ int thaw_asleep(struct bpf_iter__task *ctx)
 	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
 		state |= STATE_IOWAIT;
 	a->state = state;
+	a->exiting = !!(t->flags & PF_EXITING);
 	fill_user(t, a);
 	a->n = kernel_stack(t, a);
 	if (!sleeps(t) || switches_of(t) != a->switches)

@@ -14,6 +14,8 @@
 #include "base/map.h"
 #include "wire/state.h"
 
+#define PF_EXITING 4u /* among a task's flags, in which no header for programs has it */
+
 static uint32_t state_of(char letter)
 {
 	switch (letter) {
@@ -95,6 +97,29 @@ int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 	ret->kernel = pid == 2 || ppid == 2;
 	(void)procfs_name(pid, tid, ret->name, sizeof(ret->name));
 	return 0;
+}
+
+/* "7 (name) S 1 7 7 0 -1 4194560 ...": the name may contain anything, and the flags come 7th after
+ * it. */
+enum thread_life procfs_life(uint32_t pid, uint32_t tid)
+{
+	char path[64], line[256], letter;
+	enum thread_life life = LIFE_ENDED;
+	const char *behind;
+	unsigned flags;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return LIFE_ENDED;
+	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';
+	fclose(f);
+	behind = strrchr(line, ')');
+	if (behind && sscanf(behind, ") %c %*d %*d %*d %*d %*d %u", &letter, &flags) == 2 &&
+	    !(state_of(letter) & (STATE_ZOMBIE | STATE_DEAD)))
+		life = flags & PF_EXITING ? LIFE_EXITING : LIFE_LIVES;
+	return life;
 }
 
 int procfs_pid_of(uint32_t tid, uint32_t *ret_pid)

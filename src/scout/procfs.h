@@ -22,8 +22,13 @@ struct thread_facts {
 	char name[64];
 };
 
+/* The kernel tells a thread's exit while it is exiting, well before it has ended. */
+enum thread_life { LIFE_LIVES, LIFE_EXITING, LIFE_ENDED };
+
 /* -ESRCH if it is gone. Waits for nobody. */
 int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret);
+/* Cheaper, if that is all one wants to know. */
+enum thread_life procfs_life(uint32_t pid, uint32_t tid);
 /* Its name alone; false if it is gone. */
 bool procfs_name(uint32_t pid, uint32_t tid, char *out, size_t room);
 /* The process of a thread. */

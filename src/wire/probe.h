@@ -183,8 +183,8 @@ struct pr_asleep {
 	__u64 switches;
 	__u64 pc, sp, bp, bx; /* pc 0: it has no user stack, or is not in a call */
 	__u64 arg[4];
-	__u32 n; /* of its kernel stack */
-	__u32 pad;
+	__u32 n;       /* of its kernel stack */
+	__u32 exiting; /* it sleeps on its way out: its EXIT may be over */
 	__u64 ip[ASLEEP_FRAMES];
 };
 

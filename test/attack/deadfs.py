@@ -152,15 +152,20 @@ class DeadFs:
         of a file."""
         os.pwrite(self.die.fileno(), f"{op} {after} {first} {end}".encode(), 0)
 
-    def __exit__(self, *_):
+    def abort(self):
+        """Every request fails from now on, those that wait for an answer included."""
         if self.server:
             os.kill(self.server, signal.SIGKILL)  # the last descriptor of the connection: it is aborted
             os.waitpid(self.server, 0)
+            self.server = 0
         # A process that was forked meanwhile may have the descriptor, too.
         abort = f"/sys/fs/fuse/connections/{self.number}/abort"
         if os.path.exists(abort):
             with open(abort, "w", encoding="ascii") as f:
                 f.write("1")
+
+    def __exit__(self, *_):
+        self.abort()
         for _ in range(50):
             if not libc.umount2(self.folder.encode(), 2):  # MNT_DETACH
                 break

@@ -255,6 +255,29 @@ def test_recorded_from_the_start():
     check(f"in read of {path}" in said(rep) and "for the last" in said(rep), said(rep))
 
 
+def test_ends_while_it_is_recorded():
+    """A process that is exiting when thaw attaches, and has told the kernel's probes so before: its end is seen."""
+    with served({"data": b"x"}) as fs:
+        p = start(["/usr/bin/python3", "-c", "import os, sys; os.open(sys.argv[1], os.O_RDONLY); print('open', flush=True); "
+                   "sys.stdin.readline(); os._exit(0)", fs.path("data")], stdin=subprocess.PIPE)
+        check(p.stdout.readline() == "open\n", "it has opened its file")
+        fs.stop_answering_to(deadfs.FLUSH)
+        tell(p, "go")
+        wait_until(lambda: exiting(p.pid), 10, "it is not exiting")
+        r = start([THAW, "record", "-d", "20s", "-o", "c.thaw", "-p", p.pid])
+        wait_until(lambda: os.path.exists("c.thaw"), 20, "no recording")
+        time.sleep(1)   # until it has begun: an earlier end would be noticed at the start
+        fs.abort()
+        p.wait(timeout=60)
+        said_at_the_end = r.communicate(timeout=60)[1]
+    check(r.returncode == 0 and "the process ended" in said_at_the_end, said_at_the_end)
+
+
+def exiting(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[6]) & 4   # PF_EXITING
+
+
 def test_hostile_name():
     """A name that would paint the terminal, or break the line; the JSON has it as it is."""
     name = "\x1b[31mred\nNothing was held up\x07"

@@ -5,8 +5,8 @@ cause that was measured during the first try and is beyond a limit stated here:
   steal   the hypervisor gave this share of the CPUs' time to others (/proc/stat)
   others  processes that are not the test's took this share of it: all that was busy, less what the
           test and its children used
-  still   nothing ran at all for so long: a process of the highest priority that sleeps 20 ms at a
-          time was late by that
+  still   a CPU ran nothing at all for so long: on each there is a process of the highest priority
+          that sleeps 20 ms at a time, and one of them was late by that
   timer   the kernel said so often that a timer's interrupt took too long ("hrtimer: interrupt took",
           once a boot; "perf: interrupt took too long"). thaw takes no more samples then, or fewer
 
@@ -29,7 +29,7 @@ Limit = collections.namedtuple("Limit", "most unit words")
 LIMITS = {
     "steal": Limit(3, "%", "of the CPUs' time was the hypervisor's"),
     "others": Limit(10, "%", "of the CPUs' time went to others"),
-    "still": Limit(100, "ms", "in which nothing ran"),
+    "still": Limit(100, "ms", "in which a CPU ran nothing"),
     "timer": Limit(0, "lines", "of the kernel about slow timers"),
     "emulation": Limit(0, "Oops", "of a guest is the emulation's"),
 }
@@ -67,46 +67,53 @@ def own_s():
                map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
-class Sentry:
-    """A child that naps, at a priority above everything else, and notes by how much it overslept most."""
+class Sentries:
+    """A child on each CPU that naps, at a priority above everything else, and notes by how much it overslept most.
+    A hypervisor that takes one CPU away leaves the others running, so one child alone would not notice."""
 
     def __init__(self):
-        self.worst = mmap.mmap(-1, 8)
-        self.pid = 0
-        parent = os.getpid()
+        self.cpus = sorted(os.sched_getaffinity(0))
+        self.worst = mmap.mmap(-1, 8 * len(self.cpus))
+        self.pids = []
+        self.parent = os.getpid()
+        atexit.register(self.end)
+        for i, cpu in enumerate(self.cpus):
+            try:
+                pid = os.fork()
+            except OSError:
+                return
+            if not pid:
+                self.nap(i, cpu)
+            self.pids.append(pid)
+
+    def nap(self, i, cpu):
         try:
-            os.sched_get_priority_max(os.SCHED_FIFO)
-            pid = os.fork()
-        except OSError:
-            return
-        if pid:
-            self.pid = pid
-            atexit.register(self.end, parent)
-            return
-        try:
+            os.sched_setaffinity(0, {cpu})
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
         except OSError:
             os._exit(0)   # of a priority like any other's, it would measure the test itself
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        while os.getppid() == parent:
+        while os.getppid() == self.parent:
             began = time.monotonic()
             time.sleep(NAP_S)
             late = time.monotonic() - began - NAP_S
-            if late > self.seconds():
-                struct.pack_into("d", self.worst, 0, late)
+            if late > struct.unpack_from("d", self.worst, 8 * i)[0]:
+                struct.pack_into("d", self.worst, 8 * i, late)
         os._exit(0)
 
     def seconds(self):
-        return struct.unpack_from("d", self.worst, 0)[0]
+        return max(struct.unpack(f"{len(self.cpus)}d", self.worst[:]))
 
     def forget(self):
-        struct.pack_into("d", self.worst, 0, 0.0)
+        self.worst[:] = bytes(len(self.worst))
 
-    def end(self, parent):
-        if os.getpid() == parent and self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = 0
+    def end(self):
+        if os.getpid() != self.parent:
+            return
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        self.pids = []
 
 
 class KernelLog:
@@ -136,12 +143,12 @@ class Machine:
     """begin() and cause() around a try."""
 
     def __init__(self):
-        self.sentry = Sentry()
+        self.sentries = Sentries()
         self.log = KernelLog()
         self.begin()
 
     def begin(self):
-        self.sentry.forget()
+        self.sentries.forget()
         self.log.lines()
         self.at = time.monotonic(), *jiffies(), own_s()
 
@@ -152,7 +159,7 @@ class Machine:
         # Where the runner itself puts others beside the test, they are no excuse.
         others = 0 if os.environ.get("THAW_TEST_BESIDE") else (busy - own) * share
         slow = sum(bool(SLOW_TIMER.match(line)) for line in self.log.lines())
-        return {"steal": stolen * share, "others": others, "still": 1000 * self.sentry.seconds(), "timer": slow}
+        return {"steal": stolen * share, "others": others, "still": 1000 * self.sentries.seconds(), "timer": slow}
 
     def cause(self):
         """In words, the first cause that is beyond its limit; None if there is none."""

@@ -64,6 +64,8 @@ struct collector {
 	bool armed;
 	uint64_t begin_ts;
 	VEC(struct ghost) ghosts;
+	size_t ghosts_at; /* which to look at next */
+	uint64_t ghosts_next_ns;
 	uint64_t last_ts;
 	uint64_t seen;
 	uint64_t lost[LOSS_CAUSES];

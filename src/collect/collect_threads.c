@@ -13,6 +13,7 @@
 
 #define START_NS (2 * NSEC_PER_SEC)	/* that the beginning may wait for the scout */
 #define GHOSTS_NS (200 * NSEC_PER_MSEC) /* a thread's last record has come by then */
+#define GHOSTS_LOOKS 64
 #define JOIN_NS (20 * NSEC_PER_MSEC)
 #define REFRESH_NS (50 * NSEC_PER_MSEC) /* between two looks at what a process has mapped */
 
@@ -432,15 +433,23 @@ static bool lay_ghost(struct collector *c, struct ghost *g, uint64_t now, bool d
 	return true;
 }
 
+/* Many that take long to end must not keep the rings waiting: a few are looked at, in turn. */
 void collect_lay_ghosts(struct collector *c, bool drained)
 {
 	uint64_t now = clock_mono_ns();
-	size_t kept = 0;
+	size_t looks = drained || c->ghosts.n < GHOSTS_LOOKS ? c->ghosts.n : GHOSTS_LOOKS;
 
-	for (size_t i = 0; i < c->ghosts.n; i++)
-		if (!lay_ghost(c, &c->ghosts.v[i], now, drained))
-			c->ghosts.v[kept++] = c->ghosts.v[i];
-	c->ghosts.n = kept;
+	if (!drained && now < c->ghosts_next_ns)
+		return;
+	c->ghosts_next_ns = now + GHOSTS_NS / 4;
+	while (looks--) {
+		struct ghost *g = &c->ghosts.v[c->ghosts_at % c->ghosts.n];
+
+		if (lay_ghost(c, g, now, drained))
+			*g = c->ghosts.v[--c->ghosts.n];
+		else
+			c->ghosts_at++;
+	}
 }
 
 /* Ends all known threads of a process, except `but`. */

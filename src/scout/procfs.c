@@ -99,8 +99,10 @@ int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 	return 0;
 }
 
-/* "7 (name) S 1 7 7 0 -1 4194560 ...": the name may contain anything, and the flags come 7th after
- * it. */
+/*
+ * "7 (name) S 1 7 7 0 -1 4194560 ...": the name may contain anything, and the flags come 7th behind
+ * it.
+ */
 enum thread_life procfs_life(uint32_t pid, uint32_t tid)
 {
 	char path[64], line[256], letter;

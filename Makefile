@@ -148,7 +148,7 @@ $(O)/obj/selftest/kernel.o: $(B)/gen/kernel_ring.skel.h
 # The engine inside of exported pages: the folders that answer, as WebAssembly, with what they have of
 # a system in viewer/host. It imports nothing, so that a page has nothing to give it.
 WASM := $(B)/viewer/thaw.wasm
-WASM_LEFT_OUT := $(addprefix src/,base/mem.c base/options.c base/parallel.c store/ahead.c store/append.c store/disk.c store/encode.c \
+WASM_LEFT_OUT := $(addprefix src/,base/mem.c base/options.c base/parallel.c store/ahead.c store/append.c store/disk.c store/encode.c store/syncer.c \
 	store/expand.c store/pack.c store/plain.c store/source_file.c store/writer.c \
 	report/locks%.c report/text%.c report/report_text.c)
 WASM_SRCS := $(filter-out $(WASM_LEFT_OUT),$(foreach d,base arch store timeline $(MODEL) report query,$(wildcard src/$(d)/*.c))) \

@@ -35,6 +35,7 @@
 #include "scout/procfs.h"
 #include "scout/scout.h"
 #include "store/reader.h"
+#include "store/syncer.h"
 #include "store/writer.h"
 #include "unwind_tables/builder.h"
 #include "wire/meta.h"
@@ -63,6 +64,7 @@ struct session {
 	struct order *order;
 	struct watch *watch;
 	struct scout *scout;
+	struct syncer *syncer;	   /* until the writer has it */
 	struct starting *starting; /* NULL when it has begun */
 	uint64_t asked_ns;
 	uint64_t begin_ns, end_ns, cpu_before_ns;
@@ -103,8 +105,10 @@ static int open_output(struct session *s)
 	if (rc)
 		return rc;
 	urgent(true);
-	rc = writer_open_fd(fd, s->plan.output, &(struct writer_opts){0}, &s->writer);
+	rc = writer_open_fd(fd, s->plan.output, &(struct writer_opts){.syncer = s->syncer},
+			    &s->writer);
 	urgent(false);
+	s->syncer = NULL;
 	if (rc)
 		return rc;
 	s->res->file_written = true;
@@ -490,7 +494,6 @@ static void session_finish(struct session *s)
 		order_drain(s->order, collector_record, s->collector);
 	}
 	urgent(false);
-	hurried(false);
 	collector_losses(s->collector, order_late(s->order));
 	collector_end(s->collector, s->end_ns);
 	tell_itself(s);
@@ -571,6 +574,7 @@ static int session_record(struct session *s)
 		s->reason = END_ERROR;
 	rc = writer_close(s->writer, s->reason);
 	s->writer = NULL;
+	hurried(false);
 	if (!stat(s->path, &st))
 		s->res->st.bytes = (uint64_t)st.st_size;
 	return rc;
@@ -583,17 +587,18 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 	const struct engine_ops *ops;
 	struct guard guard;
 	size_t living;
-	int rc;
+	int rc, sync_error;
 
 	*ret = (struct session_result){.why = ""};
 	s.asked_ns = clock_mono_ns();
 	rc = find_targets(plan, &living);
 	if (rc)
 		return rc;
-	/* Fork the scout first, so that it inherits as little as possible. */
+	/* Fork these first, so that they inherit as little as possible. */
 	s.scout = scout_new();
 	if (!s.scout)
 		return -EAGAIN;
+	s.syncer = syncer_new();
 	s.starting = starting_new(hooks->starting, hooks->ctx, s.asked_ns);
 	guard_look(&guard, plan->accepted, false);
 	s.plan.guard = &guard;
@@ -623,6 +628,7 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 	order_free(s.order);
 	collector_free(s.collector);
 	scout_free(s.scout);
+	syncer_end(s.syncer, 0, &sync_error);
 	if (s.engine)
 		s.engine->ops->close(s.engine);
 	if (s.child.pid) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 #include "base/map.h"
@@ -26,6 +27,7 @@
 
 #define MODULE_NS (20 * NSEC_PER_SEC)
 #define TOTAL_NS (60 * NSEC_PER_SEC)
+#define HASTE_NS NSEC_PER_SEC
 /* How long a file may fail to answer. After the first that did, the others get less time. */
 #define STILL_NS (3 * NSEC_PER_SEC / 2)
 #define STILL_AGAIN_NS (NSEC_PER_SEC / 4)
@@ -321,7 +323,7 @@ static int name_data(struct naming *n, const struct module *m)
 		return rc ? rc : symbols_resolve_data(&q, add_data, n);
 	if (m->kind != MODULE_KERNEL || !n->same_boot)
 		return -ENOENT;
-	rc = symbols_load_kernel_data(&syms);
+	rc = symbols_load_kernel_data(n->namer->kept, n->o->v, n->o->n, &syms);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < n->o->n; i++)
@@ -360,6 +362,7 @@ static void name_all(struct naming *n, const struct reader *r, struct reader *ev
 {
 	const char *boot = reader_meta(r, META_BOOT_ID, 0);
 	offsets *code = symbolize_gather(n->namer, r), *data = gather_data(n->namer, r, events);
+	uint64_t began = clock_mono_ns();
 	char here[64];
 
 	machine_boot_id(here, sizeof(here));
@@ -371,6 +374,9 @@ static void name_all(struct naming *n, const struct reader *r, struct reader *ev
 
 		if (!m)
 			continue;
+		/* The user waits, but a machine that is busy need not for long. */
+		if (clock_mono_ns() > began + HASTE_NS && getpriority(PRIO_PROCESS, 0) < 0)
+			(void)setpriority(PRIO_PROCESS, 0, 0);
 		n->module = i;
 		told = name_one(n, m, &code[i], name_module, false);
 		/* A bad file fails for code and data alike: note that once. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The disk thread, and beside it one that syncs: see disk.h. Syncing a busy disk takes seconds, and
- * a SIGKILL loses what has not been written, so writing does not wait for a sync.
+ * The disk thread: see disk.h. Syncing a busy disk takes seconds, and a SIGKILL loses what has not
+ * been written, so writing does not wait for a sync: a process beside it syncs (syncer.h).
  *
- * Everything that several threads touch is under the lock, but for three atomics: the error and the
- * bytes written so far make the caller's questions cheap, `dirty` is between writing and syncing.
+ * Everything that several threads touch is under the lock, but for two atomics: the error and the
+ * bytes written so far make the caller's questions cheap.
  */
 #include "store/disk.h"
 
@@ -14,35 +14,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/units.h"
+#include "store/syncer.h"
 
 enum { QUEUE_BYTES = 64 << 20 }; /* seconds of the worst load: a disk may stall for that long */
-#define SYNC_NS NSEC_PER_SEC
+#define LAST_SYNC_NS (50 * NSEC_PER_MSEC) /* that the user waits for it */
 
 struct disk {
-	pthread_t thread, sync_thread;
+	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work;  /* for the thread: there is something in the queue, or `closing` */
 	pthread_cond_t space; /* for the caller: the queue got shorter, or empty and `idle` */
-	pthread_cond_t stop;  /* for the syncing thread: `stopping` */
 	struct chunk *head, **tail;
 	size_t queued; /* bytes */
 	bool idle;     /* nothing is being written */
-	bool closing, stopping;
+	bool closing;
 	enum end_reason reason;
 	char message[256];
 
 	atomic_int error;
 	atomic_uint_fast64_t bytes;
-	atomic_bool dirty;
 
-	bool no_sync;
-	struct append append; /* the disk thread's alone, until it is joined */
-	int fd;		      /* the same file, for syncing */
+	struct syncer *syncer; /* NULL: nothing is synced */
+	struct append append;  /* the disk thread's alone, until it is joined */
 };
 
 static void fail(struct disk *d, int rc)
@@ -55,33 +52,18 @@ static void fail(struct disk *d, int rc)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static void sync_file(struct disk *d)
+static void sync_failed(struct disk *d, int error)
 {
-	if (!atomic_exchange(&d->dirty, false))
-		return;
-	/* A file system that cannot sync says EINVAL or EROFS; that is no reason to stop. */
-	if (fdatasync(d->fd) && errno != EINVAL && errno != EROFS)
-		fail(d, err_set(-errno, "syncing: %s", strerror(errno)));
+	if (error)
+		fail(d, err_set(-error, "syncing: %s", strerror(error)));
 }
 
-static void *run_sync(void *arg)
+static void note_written(struct disk *d)
 {
-	struct disk *d = arg;
-	bool stopping;
-
-	do {
-		uint64_t due = clock_mono_ns() + SYNC_NS;
-		struct timespec t = {(time_t)(due / NSEC_PER_SEC), (long)(due % NSEC_PER_SEC)};
-
-		pthread_mutex_lock(&d->lock);
-		while (!d->stopping)
-			if (pthread_cond_timedwait(&d->stop, &d->lock, &t) == ETIMEDOUT)
-				break;
-		stopping = d->stopping;
-		pthread_mutex_unlock(&d->lock);
-		sync_file(d);
-	} while (!stopping);
-	return NULL;
+	if (!d->syncer)
+		return;
+	syncer_note(d->syncer);
+	sync_failed(d, syncer_error(d->syncer));
 }
 
 static struct chunk *disk_take(struct disk *d)
@@ -116,7 +98,7 @@ static void write_chunk(struct disk *d, struct chunk *c)
 		if (rc)
 			fail(d, rc);
 		else
-			atomic_store(&d->dirty, true);
+			note_written(d);
 		atomic_store(&d->bytes, d->append.offset);
 	}
 	chunk_free(c);
@@ -138,7 +120,7 @@ static void disk_seal(struct disk *d)
 	rc = append_seal(&d->append, d->reason);
 	if (rc)
 		fail(d, rc);
-	atomic_store(&d->dirty, true);
+	note_written(d);
 	atomic_store(&d->bytes, d->append.offset);
 }
 
@@ -165,22 +147,8 @@ static void free_all(struct disk *d)
 	append_done(&d->append);
 	pthread_cond_destroy(&d->work);
 	pthread_cond_destroy(&d->space);
-	pthread_cond_destroy(&d->stop);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
-}
-
-/* Joins both threads, the syncing one last, so that the end mark is synced too. */
-static void disk_join(struct disk *d)
-{
-	pthread_join(d->thread, NULL);
-	if (d->no_sync)
-		return;
-	pthread_mutex_lock(&d->lock);
-	d->stopping = true;
-	pthread_cond_signal(&d->stop);
-	pthread_mutex_unlock(&d->lock);
-	pthread_join(d->sync_thread, NULL);
 }
 
 static void close_queue(struct disk *d, enum end_reason reason)
@@ -192,8 +160,8 @@ static void close_queue(struct disk *d, enum end_reason reason)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* Signals are for the thread that records; these have none to handle. SIGXFSZ becomes EFBIG. */
-static int start_threads(struct disk *d)
+/* Signals are for the thread that records; this one has none to handle. SIGXFSZ becomes EFBIG. */
+static int start_thread(struct disk *d)
 {
 	sigset_t all, old;
 	int rc;
@@ -201,15 +169,26 @@ static int start_threads(struct disk *d)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&d->thread, NULL, disk_run, d);
-	if (!rc && !d->no_sync) {
-		rc = pthread_create(&d->sync_thread, NULL, run_sync, d);
-		if (rc) {
-			close_queue(d, 0);
-			pthread_join(d->thread, NULL);
-		}
-	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc ? err_set(-rc, "starting a thread: %s", strerror(rc)) : 0;
+}
+
+static int start_syncing(struct disk *d, int fd, const struct writer_opts *o)
+{
+	if (o->no_sync)
+		return 0;
+	d->syncer = o->syncer ? o->syncer : syncer_new();
+	return d->syncer ? syncer_watch(d->syncer, fd) : -EAGAIN;
+}
+
+/* After the end mark is written, so that it is synced, too. */
+static void end_syncing(struct disk *d)
+{
+	int error;
+
+	syncer_end(d->syncer, LAST_SYNC_NS, &error);
+	sync_failed(d, error);
+	d->syncer = NULL;
 }
 
 int disk_open(int fd, const struct writer_opts *o, struct disk **ret)
@@ -223,17 +202,16 @@ int disk_open(int fd, const struct writer_opts *o, struct disk **ret)
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->work, &attr);
 	pthread_cond_init(&d->space, &attr);
-	pthread_cond_init(&d->stop, &attr);
 	pthread_condattr_destroy(&attr);
 	d->tail = &d->head;
-	d->no_sync = o->no_sync;
-	d->fd = fd;
-	atomic_store(&d->dirty, true);
 	rc = append_init(&d->append, fd, o->clock);
 	atomic_store(&d->bytes, d->append.offset);
 	if (!rc)
-		rc = start_threads(d);
+		rc = start_syncing(d, fd, o);
+	if (!rc)
+		rc = start_thread(d);
 	if (rc) {
+		end_syncing(d);
 		free_all(d);
 		return rc;
 	}
@@ -286,7 +264,8 @@ int disk_close(struct disk *d, enum end_reason reason)
 	int rc;
 
 	close_queue(d, reason);
-	disk_join(d);
+	pthread_join(d->thread, NULL);
+	end_syncing(d);
 	rc = disk_status(d);
 	free_all(d);
 	return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's own thread: takes chunks from a bounded queue and appends them, and syncs the file
- * once a second. The first error is kept, and what comes after it is thrown away.
+ * The writer's own thread: takes chunks from a bounded queue and appends them, while a process
+ * syncs the file. The first error is kept, and what comes after it is thrown away.
  */
 #ifndef THAW_STORE_DISK_H
 #define THAW_STORE_DISK_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a capture. The caller's side only fills buffers; a thread of the writer's own compresses,
- * writes and syncs, so that a slow disk never stops the thread that drains the rings (until the
- * bounded queue between them is full). What has been flushed survives a SIGKILL; what has been
- * synced, a power cut. Memory is bounded whatever the length of the recording.
+ * Writes a capture. The caller's side only fills buffers; a thread of the writer's own compresses
+ * and writes, and a process syncs, so that a slow disk never stops the thread that drains the rings
+ * (until the bounded queue between them is full). What has been flushed survives a SIGKILL; what
+ * has been synced, a power cut. Memory is bounded whatever the length of the recording.
  */
 #ifndef THAW_STORE_WRITER_H
 #define THAW_STORE_WRITER_H
@@ -14,6 +14,7 @@
 
 struct writer;
 struct reader;
+struct syncer;
 
 enum end_reason {
 	END_DONE = 1,	     /* the command ended, or the time was up */
@@ -33,6 +34,7 @@ struct writer_opts {
 	uint64_t flush_ns;		  /* how old an unwritten event may get; 0: half a second */
 	size_t chunk_bytes;		  /* raw size at which a chunk is closed; 0: 1 MiB */
 	bool no_sync;			  /* never fdatasync (tests) */
+	struct syncer *syncer;		  /* taken over; NULL: the writer makes one */
 	const struct writer_clock *clock; /* of events that were recorded elsewhere; NULL: now */
 };
 
@@ -78,7 +80,10 @@ int writer_status(struct writer *w);
 uint64_t writer_bytes(const struct writer *w);
 uint64_t writer_events(const struct writer *w);
 
-/* Writes index and end chunk, syncs, frees. Returns the first error that ever happened. */
+/*
+ * Writes index and end chunk, frees. Returns the first error that ever happened. A disk that takes
+ * long to sync goes on with that by itself.
+ */
 int writer_close(struct writer *w, enum end_reason reason);
 
 /* Frees without sealing: the file stays as torn as a SIGKILL would leave it. */

@@ -51,6 +51,8 @@ bool child_end(pid_t pid, int *ret_status)
 	uint64_t began = clock_mono_ns(), took = 0;
 	pid_t got;
 
+	/* One of low priority would wait for a CPU to end on. */
+	(void)setpriority(PRIO_PROCESS, (id_t)pid, HASTE_NICE);
 	kill(pid, SIGKILL);
 	while (!(got = waitpid(pid, ret_status, WNOHANG)) || (got < 0 && errno == EINTR)) {
 		if (took > END_MAX_NS || (took > END_NS && task_sleeps(pid)))
@@ -101,4 +103,10 @@ void child_make_haste(struct haste *h, pid_t pid)
 		return;
 	(void)setpriority(PRIO_PROCESS, (id_t)pid, HASTE_NICE);
 	h->made = true;
+}
+
+void child_make_modest(pid_t pid)
+{
+	if (getpriority(PRIO_PROCESS, (id_t)pid) < 0)
+		(void)setpriority(PRIO_PROCESS, (id_t)pid, 0);
 }

@@ -33,6 +33,9 @@ bool child_end_or_leave(pid_t pid, int *ret_status, struct left *l);
 /* Raises the child's priority, once, if it was asked to hurry. */
 void child_make_haste(struct haste *h, pid_t pid);
 
+/* Gives up a priority that the child has inherited. */
+void child_make_modest(pid_t pid);
+
 /* First of all in the child: closes all of its parent's descriptors but one. */
 void child_keep_only(int fd);
 

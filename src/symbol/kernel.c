@@ -13,6 +13,7 @@
  */
 #include "symbol/symbol.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,12 +138,12 @@ static int read_all(int fd, struct buf *b)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(-errno, "/proc/kallsyms: %s", strerror(errno));
+			return err_set(-errno, "what the kernel has: %s", strerror(errno));
 		if (n == 0)
 			return 0;
 		b->len += (size_t)n;
 		if (b->len > KALLSYMS_BYTES_MAX)
-			return err_set(-EFBIG, "/proc/kallsyms is too large");
+			return err_set(-EFBIG, "what the kernel has is too large");
 	}
 }
 
@@ -157,7 +158,7 @@ static uint64_t address_of(const struct buf *text, const char *line_end)
 	return p && parse_address(&line, p, &address) ? address : 0;
 }
 
-static int kernel_load(bool data, struct symbols **ret, uint64_t *ret_etext)
+static int kernel_load(enum kernel_part part, struct symbols **ret, uint64_t *ret_end)
 {
 	struct buf text = {0};
 	int rc, fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -166,34 +167,59 @@ static int kernel_load(bool data, struct symbols **ret, uint64_t *ret_etext)
 		return err_set(-errno, "/proc/kallsyms: %s", strerror(errno));
 	rc = read_all(fd, &text);
 	close(fd);
-	if (!rc && ret_etext)
-		*ret_etext = address_of(&text, " _etext\n");
-	rc = rc ? rc : symbol_kernel_parse(&text, data, ret);
+	if (!rc && part == KERNEL_CODE)
+		*ret_end = address_of(&text, " _etext\n");
+	rc = rc ? rc : symbol_kernel_parse(&text, part == KERNEL_DATA, ret);
 	buf_done(&text);
+	return rc;
+}
+
+static struct symbols *kernel_get_kept(struct kept *k, const struct kernel_ref *ref,
+				       enum kernel_part part, const uint64_t *at, size_t n,
+				       bool *ret_kept)
+{
+	struct buf modules = {0};
+	struct symbols *s = NULL;
+	int fd = open("/proc/modules", O_RDONLY | O_CLOEXEC);
+
+	/* A kernel without modules does not have the file. */
+	if (fd < 0 ? errno == ENOENT : !read_all(fd, &modules))
+		s = kernel_kept_get(k, ref, part, at, n, buf_cstr(&modules), ret_kept);
+	if (fd >= 0)
+		close(fd);
+	buf_done(&modules);
+	return s;
+}
+
+static int load_part(struct kept *k, enum kernel_part part, const uint64_t *at, size_t n,
+		     struct symbols **ret, bool *ret_all)
+{
+	struct kernel_ref ref;
+	bool known = k && kernel_ref_here(&ref), kept = false;
+	uint64_t end = UINT64_MAX;
+	int rc;
+
+	*ret = known ? kernel_get_kept(k, &ref, part, at, n, &kept) : NULL;
+	*ret_all = !*ret;
+	if (*ret)
+		return 0;
+	rc = kernel_load(part, ret, &end);
+	if (!rc && known && !kept)
+		kernel_kept_put(k, &ref, part, *ret, end);
 	return rc;
 }
 
 int symbols_load_kernel_at(struct kept *k, const uint64_t *at, size_t n, struct symbols **ret,
 			   bool *ret_all)
 {
-	struct kernel_ref ref;
-	bool known = k && kernel_ref_here(&ref), kept = false;
-	uint64_t etext = 0;
-	int rc;
-
-	*ret = known ? kernel_kept_get(k, &ref, at, n, &kept) : NULL;
-	*ret_all = !*ret;
-	if (*ret)
-		return 0;
-	rc = kernel_load(false, ret, &etext);
-	if (!rc && known && !kept)
-		kernel_kept_put(k, &ref, *ret, etext);
-	return rc;
+	return load_part(k, KERNEL_CODE, at, n, ret, ret_all);
 }
 
-int symbols_load_kernel_data(struct symbols **ret)
+int symbols_load_kernel_data(struct kept *k, const uint64_t *at, size_t n, struct symbols **ret)
 {
-	return kernel_load(true, ret, NULL);
+	bool all;
+
+	return load_part(k, KERNEL_DATA, at, n, ret, &all);
 }
 
 bool symbols_data_at(const struct symbols *s, uint64_t address, struct symbols_data *ret)

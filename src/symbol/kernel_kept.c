@@ -12,16 +12,17 @@
 #include "elf/elf.h"
 #include "symbol/symbol.h"
 
-#define MAGIC 0x316c6e7277616874ull /* "thawrnl1" */
+#define MAGIC 0x326c6e7277616874ull /* "thawrnl2" */
 #define ENTRY_MAX (64u << 20)
 #define NOTES_MAX 4096
 
-/* An entry: this, the functions by their place, and their names, each with its zero. */
+/* An entry: this, the symbols by their place, and their names, each with its zero. */
 struct kernel_entry {
 	uint64_t magic;
 	uint64_t sum; /* of all that follows */
 	uint8_t id[KERNEL_ID_MAX];
 	uint64_t id_len;
+	uint64_t part; /* enum kernel_part */
 	uint64_t n, names_len;
 };
 
@@ -91,23 +92,25 @@ bool kernel_ref_here(struct kernel_ref *ret)
 	return n > 0;
 }
 
-static void entry_name(const struct kernel_ref *ref, char name[KEPT_NAME_LEN + 1])
+static void entry_name(const struct kernel_ref *ref, enum kernel_part part,
+		       char name[KEPT_NAME_LEN + 1])
 {
-	uint64_t a = map_hash_bytes(ref->id, ref->id_len);
+	uint64_t a = map_mix(map_hash_bytes(ref->id, ref->id_len) + part);
 
 	snprintf(name, KEPT_NAME_LEN + 1, "%016" PRIx64 "%016" PRIx64, a, map_mix(a ^ MAGIC));
 }
 
 /* ---- getting ---- */
 
-/* The entry in `b`, if it is one of this kernel, and whole. */
-static const struct kernel_entry *entry_check(const struct buf *b, const struct kernel_ref *ref)
+/* The entry in `b`, if it is this part of this kernel, and whole. */
+static const struct kernel_entry *entry_check(const struct buf *b, const struct kernel_ref *ref,
+					      enum kernel_part part)
 {
 	const struct kernel_entry *e = (const void *)b->p;
 
-	if (b->len < sizeof(*e) || e->magic != MAGIC || e->id_len != ref->id_len ||
-	    memcmp(e->id, ref->id, ref->id_len) || e->n > ENTRY_MAX || e->names_len > ENTRY_MAX ||
-	    !e->names_len)
+	if (b->len < sizeof(*e) || e->magic != MAGIC || e->part != part ||
+	    e->id_len != ref->id_len || memcmp(e->id, ref->id, ref->id_len) || e->n > ENTRY_MAX ||
+	    e->names_len > ENTRY_MAX || !e->names_len)
 		return NULL;
 	if (b->len != sizeof(*e) + e->n * sizeof(struct kernel_function) + e->names_len ||
 	    b->p[b->len - 1] || e->sum != sum_of(b))
@@ -124,9 +127,23 @@ static const struct kernel_function *function_at(const struct kernel_function *f
 	return lo && place < f[lo - 1].end ? &f[lo - 1] : NULL;
 }
 
-/* NULL if an address is in no kept function. */
+/* "ext4 1064960 2 - Live 0xffffffffc0a4b000"; an address that is hidden may be any. */
+static bool in_module(const char *modules, uint64_t at)
+{
+	for (const char *line = modules; line && *line; line = strchr(line, '\n')) {
+		uint64_t size, begin;
+
+		line += *line == '\n';
+		if (sscanf(line, "%*s %" SCNu64 " %*s %*s %*s %" SCNx64, &size, &begin) == 2 &&
+		    (!begin || at - begin < size))
+			return true;
+	}
+	return false;
+}
+
+/* NULL if an address is in a module. */
 static struct symbols *kernel_kept_pick(const struct kernel_entry *e, const struct kernel_ref *ref,
-					const uint64_t *at, size_t n)
+					const uint64_t *at, size_t n, const char *modules)
 {
 	const struct kernel_function *all = (const void *)(e + 1), *f, *last = NULL;
 	const char *text = (const char *)(all + e->n);
@@ -137,9 +154,9 @@ static struct symbols *kernel_kept_pick(const struct kernel_entry *e, const stru
 
 	for (i = 0; i < n; i++) {
 		f = function_at(all, e->n, at[i] - ref->text);
-		if (!f || f->name >= e->names_len)
+		if (!f && in_module(modules, at[i]))
 			break;
-		if (f == last)
+		if (!f || f == last || f->name >= e->names_len)
 			continue;
 		vec_push(&found, ((struct table_sym){.begin = ref->text + f->begin,
 						     .end = ref->text + f->end,
@@ -160,35 +177,37 @@ static struct symbols *kernel_kept_pick(const struct kernel_entry *e, const stru
 	return NULL;
 }
 
-struct symbols *kernel_kept_get(struct kept *k, const struct kernel_ref *ref, const uint64_t *at,
-				size_t n, bool *ret_kept)
+struct symbols *kernel_kept_get(struct kept *k, const struct kernel_ref *ref, enum kernel_part part,
+				const uint64_t *at, size_t n, const char *modules, bool *ret_kept)
 {
 	const struct kernel_entry *e = NULL;
 	char name[KEPT_NAME_LEN + 1];
 	struct symbols *s = NULL;
 	struct buf b = {0};
 
-	entry_name(ref, name);
+	entry_name(ref, part, name);
 	if (kept_read(k, name, ENTRY_MAX, &b))
-		e = entry_check(&b, ref);
+		e = entry_check(&b, ref, part);
 	*ret_kept = e;
 	if (e)
-		s = kernel_kept_pick(e, ref, at, n);
+		s = kernel_kept_pick(e, ref, at, n, modules);
 	buf_done(&b);
 	return s;
 }
 
 /* ---- putting ---- */
 
-void kernel_kept_put(struct kept *k, const struct kernel_ref *ref, const struct symbols *all,
-		     uint64_t etext)
+void kernel_kept_put(struct kept *k, const struct kernel_ref *ref, enum kernel_part part,
+		     const struct symbols *all, uint64_t end)
 {
-	struct kernel_entry e = {.magic = MAGIC, .id_len = ref->id_len};
+	struct kernel_entry e = {.magic = MAGIC, .id_len = ref->id_len, .part = part};
 	struct buf b = {0}, names = {0};
 	char name[KEPT_NAME_LEN + 1];
 
-	if (!k || etext <= ref->text || etext - ref->text > UINT32_MAX)
+	if (!k || end <= ref->text)
 		return;
+	if (end - ref->text > UINT32_MAX)
+		end = ref->text + UINT32_MAX;
 	memcpy(e.id, ref->id, ref->id_len);
 	buf_put(&b, &e, sizeof(e));
 	for (size_t i = 0; i < all->syms.n; i++) {
@@ -198,7 +217,8 @@ void kernel_kept_put(struct kept *k, const struct kernel_ref *ref, const struct 
 					    .end = (uint32_t)(sym->end - ref->text),
 					    .name = (uint32_t)names.len};
 
-		if (sym->begin < ref->text || sym->end > etext)
+		/* "name [module]" */
+		if (sym->begin < ref->text || sym->end > end || strchr(text, ' '))
 			continue;
 		buf_put(&b, &f, sizeof(f));
 		buf_put(&names, text, strlen(text) + 1);
@@ -209,8 +229,8 @@ void kernel_kept_put(struct kept *k, const struct kernel_ref *ref, const struct 
 	memcpy(b.p, &e, sizeof(e));
 	e.sum = sum_of(&b);
 	memcpy(b.p, &e, sizeof(e));
-	entry_name(ref, name);
-	if (e.n)
+	entry_name(ref, part, name);
+	if (e.names_len)
 		kept_write(k, name, &b);
 	buf_done(&names);
 	buf_done(&b);

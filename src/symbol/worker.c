@@ -93,6 +93,8 @@ static int listen_to(const struct worker *w, pid_t pid, int fd, struct buf *b)
 			return err_set(-ETIMEDOUT, "it took too long");
 		if (w->still_ns && child_still_ns(&pulse, now) >= w->still_ns)
 			return err_set(-EHOSTDOWN, "its file system does not answer");
+		if (pulse.cpu_ns > HASTE_CPU_NS)
+			child_make_modest(pid);
 		rc = poll(&p, 1, (int)((left < LOOK_NS ? left : LOOK_NS) / NSEC_PER_MSEC) + 1);
 		if (rc < 0 && errno != EINTR)
 			return err_set(-errno, "poll: %s", strerror(errno));

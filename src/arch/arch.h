@@ -17,6 +17,7 @@ struct arch_libc {
 	uint8_t rwlock_phase, rwlock_writers; /* readers and writers sleep here */
 	uint8_t rwlock_writer;		      /* the tid of the writer that has it */
 	uint8_t condvar_words;		      /* two words to sleep on, in turn */
+	uint8_t condvar_size, mutex_size;
 };
 
 struct arch {

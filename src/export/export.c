@@ -55,7 +55,7 @@ int export_written(const struct export_job *job)
 
 bool export_is_lock(enum reason r)
 {
-	return r == REASON_MUTEX || r == REASON_RWLOCK || r == REASON_FUTEX ||
+	return r == REASON_MUTEX || r == REASON_RWLOCK || r == REASON_GIL || r == REASON_FUTEX ||
 	       r == REASON_KERNEL_LOCK;
 }
 

@@ -149,6 +149,7 @@ void locks_decide(struct model *m)
 	for (size_t i = 0; i < l->list.n; i++)
 		decide_kind(&l->list.v[i], &votes[i]);
 	free(votes);
+	gil_join(m);
 	if (m->arch) {
 		join_rwlocks(l, &m->arch->libc);
 		join_condvars(l, &m->arch->libc);

@@ -17,6 +17,7 @@
  *             clock
  *   semaphore the same: value 0, waiters, private, pad
  *   barrier   the number of the round
+ * CPython   the GIL is a condition variable at a known place: gil.h
  * musl: all mutexes but the normal ones have the owner's tid in the word slept on, as robust ones.
  *
  * One word proves nothing: memory is reused, and a tid is a small number. So an owner counts only
@@ -270,10 +271,13 @@ static struct lock *lock_of(struct model *m, const struct context *c, const stru
 	return lock;
 }
 
-/* Condition variables and joins have no holder; that of an unknown futex cannot be known. */
+/*
+ * Condition variables and joins have no holder; that of an unknown futex cannot be known, and that
+ * of the GIL is in no word here.
+ */
 static bool may_have_holder(const struct lock *lock)
 {
-	return lock->families & FAMILY_HELD;
+	return lock->families & FAMILY_HELD && lock->families != FAMILY_GIL;
 }
 
 /*
@@ -304,13 +308,18 @@ void futex_event(struct model *m, const struct event *ev, uint64_t ts)
 	struct context c = {.m = m, .libc = m->arch ? &m->arch->libc : NULL, .e = e, .th = th};
 	struct reading r;
 	struct lock *lock;
+	uint64_t condition = 0;
 	uint32_t index;
 
 	if (!th)
 		return;
 	c.shared = e->op & FUTEX_OP_SHARED || !(e->op & OP_PRIVATE);
 	r = read_futex(&c);
+	if (gil_is_condition(m, e, th, &condition))
+		r = (struct reading){.families = FAMILY_GIL, .strong = true, .base = condition};
 	lock = lock_of(m, &c, &r, &index);
+	if (lock->families == FAMILY_GIL)
+		gil_sleep(m, condition, th, index, ts);
 	th->life->futex = index + 1;
 	th->life->announced = ts;
 	if (th->life->klock && m->locks.list.v[th->life->klock - 1].kind == LOCK_RTMUTEX &&

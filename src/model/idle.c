@@ -7,7 +7,7 @@
  *   - it waits on a condition variable, semaphore, unknown futex or for input from a pipe, at least
  *     one other thread of its process has its home there too, and they are woken one by one and by
  *     others: a pool. Threads that are woken all at once wait for a moment, not for work; threads
- *     that wake each other take turns, as with Python's global lock, which is a condition variable.
+ *     that wake each other take turns, as with a runtime's lock made of a condition variable.
  *     Where nobody is woken at all, it must be a condition variable or a pipe: programs make locks
  *     of semaphores and futexes (Python's are), and those of a hang look the same;
  *   - it waits on one of the former, and most of it ended by a timer of some length: nobody had

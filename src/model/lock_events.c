@@ -56,6 +56,8 @@ void locks_waking(struct model *m, const struct ev_waking *w, uint64_t ts)
 	lock->last_wake = ts;
 	if (lock->kernel || waker == wakee || !(lock->families & FAMILY_HELD))
 		return;
+	if (gil_wakes(m, index - 1, waker, ts))
+		return;
 	chain_released(&m->chain, index - 1, ts, waker, wakee);
 	if (w->kstack || w->ustack)
 		chain_release_stack(&m->chain, index - 1, waker, w->kstack, w->ustack);

@@ -43,6 +43,8 @@ static void on_interval(void *arg, const struct interval *iv)
 	}
 	if (iv->kind == INTERVAL_WAITING) {
 		row = tally_wait(&m->tally, iv);
+		if (m->gils.list.n)
+			gil_waited(m, iv);
 		if (iv->lock && !m->reasons_only)
 			locks_wait(&m->locks, iv, timeline_whole_ns(&m->timeline, iv));
 		if (iv->open && !iv->more && !m->reasons_only) {
@@ -181,6 +183,7 @@ void model_free(struct model *m)
 	processes_done(&m->processes);
 	waited_files_done(&m->files);
 	locks_done(&m->locks);
+	gils_done(&m->gils);
 	chain_done(&m->chain);
 	suspects_done(&m->suspects);
 	classify_done(&m->classify);
@@ -358,6 +361,8 @@ void model_event(struct model *m, const struct event *ev)
 		chain_charge(&m->chain, false);
 	if (ev->kind == EV_WAKING && (ev->waking.ctx & WAKE_RELEASE))
 		locks_waking(m, &ev->waking, ev->ts);
+	if (__builtin_expect(m->gils.list.n && ev->kind == EV_SWITCH, 0))
+		gil_switch(m, &ev->switch_, ev->ts);
 	timeline_event(&m->timeline, ev);
 	m->events++;
 	switch (ev->kind) {

@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "model/charge/chain.h"
 #include "model/wait/classify.h"
+#include "model/gil.h"
 #include "model/guarded.h"
 #include "model/lock/lock.h"
 #include "model/suspects.h"
@@ -137,6 +138,7 @@ struct model {
 	struct processes processes;
 	struct waited_files files;
 	struct locks locks;
+	struct gils gils;
 	struct chain chain;
 	struct suspects suspects;
 	struct classify classify;

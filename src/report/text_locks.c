@@ -151,7 +151,7 @@ static void lock_row(const struct text_report *p, const struct lock_sum *l)
 /* Stacks show that threads waited for locks; only records of futexes and contention show which. */
 static bool waited_for_some(const struct summary *s)
 {
-	return s->reasons[REASON_MUTEX] || s->reasons[REASON_RWLOCK] ||
+	return s->reasons[REASON_MUTEX] || s->reasons[REASON_RWLOCK] || s->reasons[REASON_GIL] ||
 	       s->reasons[REASON_KERNEL_LOCK];
 }
 

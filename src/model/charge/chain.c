@@ -76,11 +76,14 @@ void chain_seen(struct chain *c, uint32_t lock, uint64_t ts, enum seen_what what
 void chain_released(struct chain *c, uint32_t lock, uint64_t ts, struct thread *th,
 		    struct thread *next)
 {
+	bool gil = c->locks->list.v[lock].families == FAMILY_GIL;
+	enum seen_what what = gil ? SEEN_HAD : SEEN_RELEASED;
+
 	note_seen(c, &(struct seen){.ts = ts,
 				    .lock = lock,
 				    .thread = th ? th->index + 1 : 0,
 				    .next = next->index + 1,
-				    .what = SEEN_RELEASED});
+				    .what = (uint8_t)what});
 	if (th)
 		th->watched = true;
 	next->watched = true;

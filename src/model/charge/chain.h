@@ -31,13 +31,14 @@ enum seen_what {
 	SEEN_NOBODY,   /* it was contended, but its holder is not known */
 	SEEN_RELEASED, /* this thread just released it */
 	SEEN_TAKEN,    /* this thread just got it */
+	SEEN_HAD,      /* this thread had it until now, and so in waits that ended before, too */
 };
 
 struct seen {
 	uint64_t ts;
 	uint32_t lock;	 /* index */
 	uint32_t thread; /* index + 1; 0: nobody */
-	uint32_t next;	 /* RELEASED: who was woken to take it, index + 1 */
+	uint32_t next;	 /* RELEASED, HAD: who was woken to take it, index + 1; 0: not known */
 	uint8_t what;
 };
 
@@ -225,6 +226,8 @@ void chain_sample(struct chain *c, const struct thread *th, uint64_t ts, uint32_
 void chain_charge(struct chain *c, bool at_end);
 
 /* follow.c */
+/* The sign that tells who had the lock at `to`; `next` is the first one behind, or NULL. */
+const struct seen *chain_told(const struct seen *next, uint64_t to);
 /* The thread that had the lock between two signs, index + 1; 0: not known. Either may be NULL. */
 uint32_t chain_holder_between(const struct seen *a, const struct seen *b);
 /* charge.c */

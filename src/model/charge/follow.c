@@ -9,6 +9,8 @@
  *     somewhere in between;
  *   - it had a holder, and another one is seen without a word in between: not known;
  *   - nothing more is seen: who had it, or was woken to take it; else not known.
+ * Only signs within a wait count for it, except where a sign tells more: waits for the GIL end by a
+ * timer every 5 ms, whoever has it (model/gil.h).
  * A thread does not wait for itself: then the holder is not known either. And a thread that waits
  * for a condition has released its mutex: one that got a lock at an unknown moment is not taken to
  * have had it before it came back from such a wait.
@@ -30,6 +32,11 @@ uint32_t chain_holder_between(const struct seen *a, const struct seen *b)
 	if (b)
 		return b->what != SEEN_TAKEN ? b->thread : 0;
 	return a ? a->next : 0;
+}
+
+const struct seen *chain_told(const struct seen *next, uint64_t to)
+{
+	return next && (next->ts <= to || next->what == SEEN_HAD) ? next : NULL;
 }
 
 static bool has_holders(const struct chain *c, const struct lock *l)
@@ -141,14 +148,16 @@ static size_t seen_behind(const struct holder_walk *w, uint32_t lock, uint64_t t
 	return lo;
 }
 
-/* A wait for a condition variable, whose mutex is free meanwhile. */
-static bool gives_back(const struct chain *c, const struct note *n)
+/* A wait for a condition variable, whose mutex is free meanwhile; or for the GIL itself. */
+static bool gives_back(const struct chain *c, const struct note *n, uint32_t lock)
 {
 	const struct lock *l =
 		n->kind == INTERVAL_WAITING && n->lock ? locks_at(c->locks, n->lock) : NULL;
 
 	if (!l || l->kernel)
 		return false;
+	if (l->families == FAMILY_GIL)
+		return lock_index(c, l) == lock;
 	return c->decided ? l->kind == LOCK_CONDVAR : l->families == FAMILY_SIGNAL;
 }
 
@@ -156,8 +165,8 @@ static bool gives_back(const struct chain *c, const struct note *n)
  * Since when `holder` (index + 1), which has the lock at b, may have had it: not before it came
  * back from its last wait for a condition. Returns `from` or later.
  */
-static uint64_t held_since(const struct holder_walk *w, const struct seen *a, const struct seen *b,
-			   uint32_t holder, uint64_t from)
+static uint64_t held_since(const struct holder_walk *w, uint32_t lock, const struct seen *a,
+			   const struct seen *b, uint32_t holder, uint64_t from)
 {
 	const struct note_index *ix = w->ix;
 	size_t first, at;
@@ -171,7 +180,7 @@ static uint64_t held_since(const struct holder_walk *w, const struct seen *a, co
 
 		if (n->end <= from)
 			break;
-		if (gives_back(w->c, n))
+		if (gives_back(w->c, n, lock))
 			return n->end;
 	}
 	return from;
@@ -187,12 +196,13 @@ void follow(struct holder_walk *w, uint32_t lock, const struct note *of, uint64_
 	at = seen_behind(w, lock, from, &before);
 	w->want[w->depth - 1] = lock;
 	while (from < to && from < w->hi) {
-		const struct seen *next = at < end && ix->seen[at].ts <= to ? &ix->seen[at] : NULL;
+		const struct seen *told = chain_told(at < end ? &ix->seen[at] : NULL, to);
+		const struct seen *next = told && told->ts <= to ? told : NULL;
 		uint64_t until = next ? next->ts : to;
+		uint32_t holder = chain_holder_between(before, told);
+		uint64_t since = held_since(w, lock, before, told, holder, from);
 
-		uint32_t holder = chain_holder_between(before, next);
-		uint64_t since = held_since(w, before, next, holder, from);
-
+		since = since < until ? since : until;
 		if (since > from)
 			held(w, lock, 0, of, from, since);
 		if (until > since)
@@ -209,6 +219,9 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 	const struct note_index *ix = w->ix;
 	uint64_t since = from, parts = to;
 
+	/* Nobody's wait for the GIL differs by when it ends. */
+	if (w->c->locks->list.v[lock].families == FAMILY_GIL)
+		return to;
 	w->on[0] = WALK_NOBODY;
 	for (w->depth = 1; all > to; w->depth++) {
 		const struct seen *before, *next;
@@ -228,7 +241,7 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 		if (at > ix->seen_of[lock] && before->ts > since)
 			since = before->ts;
 		if (holder != chain_holder_between(before, next) ||
-		    held_since(w, before, next, holder, since) > since) {
+		    held_since(w, lock, before, next, holder, since) > since) {
 			parts = since;
 			break;
 		}

@@ -23,11 +23,12 @@ struct held_walk held_walk(const struct seen *seen, size_t n, uint64_t from, uin
 bool held_next(struct held_walk *w, struct held *ret)
 {
 	while (w->from < w->to && !w->ended) {
-		const struct seen *next =
-			w->at < w->n && w->seen[w->at].ts <= w->to ? &w->seen[w->at++] : NULL;
+		const struct seen *told = chain_told(w->at < w->n ? &w->seen[w->at] : NULL, w->to);
+		const struct seen *next = told && told->ts <= w->to ? told : NULL;
 
 		*ret = (struct held){w->from, next ? next->ts : w->to,
-				     chain_holder_between(w->before, next)};
+				     chain_holder_between(w->before, told)};
+		w->at += next != NULL;
 		w->before = next;
 		w->ended = !next;
 		if (ret->start < ret->end) {

@@ -22,8 +22,9 @@ enum family {
 	FAMILY_SIGNAL = 16, /* condition variables and semaphores, as glibc sleeps on them */
 	FAMILY_JOIN = 32,
 	FAMILY_OTHER = 64,
-	FAMILY_ALL = 127,
-	FAMILY_HELD = FAMILY_MUTEX | FAMILY_PI | FAMILY_ROBUST | FAMILY_RWLOCK,
+	FAMILY_GIL = 128, /* model/gil.h */
+	FAMILY_ALL = 255,
+	FAMILY_HELD = FAMILY_MUTEX | FAMILY_PI | FAMILY_ROBUST | FAMILY_RWLOCK | FAMILY_GIL,
 };
 
 struct lock {
@@ -71,6 +72,7 @@ struct lock_row {
 struct lock_place {
 	uint64_t addr, offset, shared;
 	uint32_t process, module, kind;
+	bool asked, in_runtime; /* model/gil.c's */
 };
 
 struct locks {

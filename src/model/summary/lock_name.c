@@ -167,6 +167,10 @@ char *lock_name(struct model *m, const struct lock *l, bool *ret_named)
 		buf_printf(&b, "end of ");
 		put_process(&b, m, l->of);
 		*ret_named = true;
+	} else if (l->kind == LOCK_GIL) {
+		buf_printf(&b, "the GIL of ");
+		put_process(&b, m, m->processes.list.v[l->process - 1].pid);
+		*ret_named = true;
 	} else {
 		*ret_named = put_place(&b, m, l);
 	}

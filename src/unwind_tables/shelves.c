@@ -116,9 +116,23 @@ static bool free_take(struct shelves *s, uint32_t n, uint32_t *ret)
 	return false;
 }
 
+/*
+ * The kernel waits for an RCU grace period, which takes seconds where its threads hardly get a CPU.
+ * Whoever only asks what is left must not wait with us.
+ */
+static uint32_t *shelf_from_kernel(struct shelves *s)
+{
+	uint32_t *words;
+
+	pthread_mutex_unlock(&s->lock);
+	words = s->a.shelf(s->a.ctx, s->n);
+	pthread_mutex_lock(&s->lock);
+	return words;
+}
+
 static bool shelves_grow(struct shelves *s)
 {
-	uint32_t *words = s->n < s->max ? s->a.shelf(s->a.ctx, s->n) : NULL;
+	uint32_t *words = s->n < s->max ? shelf_from_kernel(s) : NULL;
 	uint32_t reserved = s->n ? 0 : RESERVED;
 
 	if (!words) {

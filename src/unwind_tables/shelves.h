@@ -4,9 +4,9 @@
  * tables in use need, up to a limit. A table is split into the parts that must be in one piece: its
  * dir, its rules and each of its leaves. So a freed part leaves no hole that cannot be used.
  *
- * A freed part rests before it is written to again: any walk that saw it is over by then. Any
- * thread may call. Adding a shelf waits for the kernel, so the thread that drains the rings must
- * not place tables.
+ * A freed part rests before it is written to again: any walk that saw it is over by then. One
+ * thread places tables, and waits for the kernel when it needs another shelf: not the one that
+ * drains the rings. Any thread may call the rest, and never waits for a shelf.
  */
 #ifndef THAW_UNWIND_TABLES_SHELVES_H
 #define THAW_UNWIND_TABLES_SHELVES_H

@@ -4,6 +4,7 @@
  * probes look, and nobody waits for the thread longer than he said. Also run under tsan.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -339,6 +340,49 @@ static void test_rest(void **state)
 	unwind_table_free(t);
 }
 
+static bool making, asked;
+static uint32_t *(*quick_shelf)(void *ctx, uint32_t i);
+
+/* The kernel gives a shelf only when somebody has asked what is left. */
+static uint32_t *slow_shelf(void *ctx, uint32_t i)
+{
+	__atomic_store_n(&making, true, __ATOMIC_RELEASE);
+	for (int ms = 0; ms < 10000 && !__atomic_load_n(&asked, __ATOMIC_ACQUIRE); ms++)
+		usleep(1000);
+	return __atomic_load_n(&asked, __ATOMIC_ACQUIRE) ? quick_shelf(ctx, i) : NULL;
+}
+
+static void *run_place(void *arg)
+{
+	struct shelf_parts parts;
+	int rc = shelves_place(shelves, arg, &parts);
+
+	if (!rc)
+		shelves_give_back(shelves, &parts, clock_mono_ns());
+	return (void *)(intptr_t)rc;
+}
+
+/* The thread that drains the rings does not wait while the kernel makes a shelf. */
+static void test_nobody_waits_for_a_shelf(void **state)
+{
+	struct unwind_table *t = table_of(files[1]);
+	pthread_t placer;
+	void *rc;
+
+	shelves_free(shelves);
+	quick_shelf = arrays.shelf;
+	arrays.shelf = slow_shelf;
+	shelves = shelves_new(&arrays);
+	assert_int_equal(pthread_create(&placer, NULL, run_place, t), 0);
+	while (!__atomic_load_n(&making, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	assert_int_equal(shelves_left(shelves), shelves_limit(shelves));
+	__atomic_store_n(&asked, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(placer, &rc), 0);
+	assert_int_equal((intptr_t)rc, 0);
+	unwind_table_free(t);
+}
+
 static void test_pace(void **state)
 {
 	struct builder *b =
@@ -375,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_never_fits),
 		cmocka_unit_test(test_least_used_go),
 		cmocka_unit_test_setup_teardown(test_rest, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_waits_for_a_shelf, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
 	};
 

@@ -22,10 +22,12 @@ int sink_open(struct sink *s, const struct import_opts *o, const struct writer_c
 	      struct import_result *res)
 {
 	char *path = NULL;
+	/* What it is made of stays where it is: nothing is lost that a sync would keep. */
+	const struct writer_opts opts = {.no_sync = true, .clock = clock};
 	int fd, rc = outfile_open(o->output, &path, &fd);
 
 	*s = (struct sink){.opts = o, .res = res, .engine = {.ops = &no_engine}, .path = path};
-	rc = rc ? rc : writer_open_fd(fd, o->output, &(struct writer_opts){.clock = clock}, &s->w);
+	rc = rc ? rc : writer_open_fd(fd, o->output, &opts, &s->w);
 	if (rc) {
 		free(path);
 		return rc;

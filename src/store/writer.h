@@ -33,7 +33,7 @@ struct writer_clock {
 struct writer_opts {
 	uint64_t flush_ns;		  /* how old an unwritten event may get; 0: half a second */
 	size_t chunk_bytes;		  /* raw size at which a chunk is closed; 0: 1 MiB */
-	bool no_sync;			  /* never fdatasync (tests) */
+	bool no_sync;			  /* never fdatasync (tests, imports) */
 	struct syncer *syncer;		  /* taken over; NULL: the writer makes one */
 	const struct writer_clock *clock; /* of events that were recorded elsewhere; NULL: now */
 };

@@ -8,7 +8,8 @@
  *   - it was let go, or nobody was seen to have it: who is seen to have it next, and got it
  *     somewhere in between;
  *   - it had a holder, and another one is seen without a word in between: not known;
- *   - nothing more is seen: who had it, or was woken to take it; else not known.
+ *   - nothing more is seen: who had it, or who was woken to take it, from when that one was on a
+ *     CPU, for others may have been quicker; else not known.
  * Only signs within a wait count for it, except where a sign tells more: waits for the GIL end by a
  * timer every 5 ms, whoever has it (model/gil.h).
  * A thread does not wait for itself: then the holder is not known either. And a thread that waits
@@ -161,9 +162,23 @@ static bool gives_back(const struct chain *c, const struct note *n, uint32_t loc
 	return c->decided ? l->kind == LOCK_CONDVAR : l->families == FAMILY_SIGNAL;
 }
 
+/* When a thread that was woken at `ts` was on a CPU for the first time. */
+static uint64_t ran_at(const struct note_index *ix, uint32_t thread, uint64_t ts)
+{
+	for (size_t at = note_at(ix, thread, ts); at < ix->notes_of[thread + 1]; at++) {
+		const struct note *n = &ix->notes[ix->order[at]];
+
+		if (n->start > ts || n->kind == INTERVAL_RUNNING)
+			break;
+		ts = n->end;
+	}
+	return ts;
+}
+
 /*
  * Since when `holder` (index + 1), which has the lock at b, may have had it: not before it came
- * back from its last wait for a condition. Returns `from` or later.
+ * back from its last wait for a condition, nor, where b is missing, before it ran. Returns `from`
+ * or later.
  */
 static uint64_t held_since(const struct holder_walk *w, uint32_t lock, const struct seen *a,
 			   const struct seen *b, uint32_t holder, uint64_t from)
@@ -171,8 +186,13 @@ static uint64_t held_since(const struct holder_walk *w, uint32_t lock, const str
 	const struct note_index *ix = w->ix;
 	size_t first, at;
 
-	if (!holder || !b || (a && (a->what == SEEN_HELD || a->what == SEEN_TAKEN)))
+	if (!holder || (a && (a->what == SEEN_HELD || a->what == SEEN_TAKEN)))
 		return from;
+	if (!b) {
+		uint64_t ran = ran_at(ix, holder - 1, a->ts);
+
+		return ran > from ? ran : from;
+	}
 	first = ix->notes_of[holder - 1];
 	/* A wait that lasts until b does not count: the thread has the lock in it. */
 	for (at = note_at(ix, holder - 1, b->ts - 1); at > first; at--) {
@@ -241,7 +261,8 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 		if (at > ix->seen_of[lock] && before->ts > since)
 			since = before->ts;
 		if (holder != chain_holder_between(before, next) ||
-		    held_since(w, lock, before, next, holder, since) > since) {
+		    held_since(w, lock, before, next, holder, since) > since ||
+		    held_since(w, lock, before, NULL, holder, since) > since) {
 			parts = since;
 			break;
 		}

@@ -261,6 +261,26 @@ static void test_ownership_moves(void **state)
 	finish(f, s);
 }
 
+/* Who is woken has nothing before it runs: meanwhile any other thread may take the lock. */
+static void test_woken_and_waiting_for_a_cpu(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f, 4);
+	SLEEP_ON(100, 1, 1, L1, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	SLEEP_ON(110, 3, 3, L1, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	EV(200, 2, EV_WAKING, .waking = {3, 2, WAKE_TASK | WAKE_RELEASE, 0, 0});
+	SWITCH(260, 3, 0, 3, 0);
+	s = end(f, 400); /* 1 sleeps on */
+	assert_int_equal(s->blame.unknown, 60);
+	assert_int_equal(s->locks.v[0].holders.v[0].thread->tid, 2);
+	assert_int_equal(s->locks.v[0].holders.v[0].blamed, 190);
+	assert_int_equal(s->locks.v[0].holders.v[1].thread->tid, 3);
+	assert_int_equal(s->locks.v[0].holders.v[1].blamed, 140);
+	finish(f, s);
+}
+
 /* Another holder without a word in between: who had it when is not known, and not made up. */
 static void test_missing_hand_over(void **state)
 {
@@ -594,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_words_read_later),
 		cmocka_unit_test(test_words_read_behind_the_end),
 		cmocka_unit_test(test_ownership_moves),
+		cmocka_unit_test(test_woken_and_waiting_for_a_cpu),
 		cmocka_unit_test(test_missing_hand_over),
 		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_circles_and_ends),

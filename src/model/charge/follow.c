@@ -124,6 +124,8 @@ static void held(struct holder_walk *w, uint32_t lock, uint32_t holder, const st
 	uint32_t has = w->depth > 1 ? w->want[w->depth - 2] : 0;
 	uint64_t until = to < w->hi ? to : w->hi;
 
+	if (from >= until)
+		return;
 	if (holder && holder - 1 != last && !on_chain(w, holder - 1))
 		walk_holder(w, lock, holder - 1, from, to);
 	else if (w->depth > 1)
@@ -149,12 +151,19 @@ static size_t seen_behind(const struct holder_walk *w, uint32_t lock, uint64_t t
 	return lo;
 }
 
-/* A wait for a condition variable, whose mutex is free meanwhile; or for the GIL itself. */
+/*
+ * A wait in which the thread cannot have that lock: for a condition variable, whose mutex is free
+ * meanwhile; for the GIL itself; and no call sleeps by choice with a lock of the kernel.
+ */
 static bool gives_back(const struct chain *c, const struct note *n, uint32_t lock)
 {
-	const struct lock *l =
-		n->kind == INTERVAL_WAITING && n->lock ? locks_at(c->locks, n->lock) : NULL;
+	const struct lock *l;
 
+	if (n->kind != INTERVAL_WAITING)
+		return false;
+	if (c->locks->list.v[lock].kernel)
+		return c->decided && c->tally->waits.v[n->row].bare;
+	l = n->lock ? locks_at(c->locks, n->lock) : NULL;
 	if (!l || l->kernel)
 		return false;
 	if (l->families == FAMILY_GIL)
@@ -206,6 +215,30 @@ static uint64_t held_since(const struct holder_walk *w, uint32_t lock, const str
 	return from;
 }
 
+/*
+ * Until when `holder`, which had a lock of the kernel at a, may have had it: to its first sleep by
+ * choice, for no thread takes such a lock along. Of other locks nothing is said before the next
+ * sign: a condition that it waits for may go with another mutex.
+ */
+static uint64_t held_until(const struct holder_walk *w, uint32_t lock, const struct seen *a,
+			   uint32_t holder, uint64_t until)
+{
+	const struct note_index *ix = w->ix;
+
+	if (!w->c->locks->list.v[lock].kernel || !holder || !a || a->thread != holder ||
+	    (a->what != SEEN_HELD && a->what != SEEN_TAKEN))
+		return until;
+	for (size_t at = note_at(ix, holder - 1, a->ts); at < ix->notes_of[holder]; at++) {
+		const struct note *n = &ix->notes[ix->order[at]];
+
+		if (n->start >= until)
+			break;
+		if (n->start > a->ts && gives_back(w->c, n, lock))
+			return n->start;
+	}
+	return until;
+}
+
 void follow(struct holder_walk *w, uint32_t lock, const struct note *of, uint64_t from, uint64_t to)
 {
 	const struct note_index *ix = w->ix;
@@ -221,12 +254,13 @@ void follow(struct holder_walk *w, uint32_t lock, const struct note *of, uint64_
 		uint64_t until = next ? next->ts : to;
 		uint32_t holder = chain_holder_between(before, told);
 		uint64_t since = held_since(w, lock, before, told, holder, from);
+		uint64_t last = held_until(w, lock, before, holder, until);
 
 		since = since < until ? since : until;
-		if (since > from)
-			held(w, lock, 0, of, from, since);
-		if (until > since)
-			held(w, lock, holder, of, since, until);
+		last = last > since ? last : since;
+		held(w, lock, 0, of, from, since);
+		held(w, lock, holder, of, since, last);
+		held(w, lock, 0, of, last, until);
 		from = until;
 		before = next;
 		at++;
@@ -268,7 +302,9 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 		}
 		if (!holder || on_chain(w, holder - 1))
 			break;
-		all = next ? next->ts : all;
+		all = held_until(w, lock, before, holder, next ? next->ts : all);
+		if (all < to)
+			break;
 		at = note_at(ix, holder - 1, to - 1);
 		n = at < ix->notes_of[holder] ? &ix->notes[ix->order[at]] : NULL;
 		inner = n && n->start < to ? follow_lock(w->c, n) : NULL;

@@ -347,8 +347,20 @@ static struct verdict decide(struct classify *c, struct wait_row *r, const struc
 	return kernel ? kernel_thread(c, r, &k) : because(REASON_UNKNOWN, EVIDENCE_NONE);
 }
 
+/* Sleeps by choice, for work, and on futexes hold nothing of the kernel's; others may. */
+static bool is_bare(const struct classify *c, const struct wait_row *r, const struct lock *lock)
+{
+	const struct call_rule *call = call_rule(c, r->call, r->state);
+
+	if (lock)
+		return !lock->kernel;
+	return call && call->reason == r->verdict.reason &&
+	       (call->how == HOW_HOME || call->reason == REASON_SLEEP);
+}
+
 void classify_row(struct classify *c, struct wait_row *r, const struct lock *lock)
 {
 	r->verdict = decide(c, r, lock);
 	r->in = r->verdict.reason;
+	r->bare = is_bare(c, r, lock);
 }

@@ -281,6 +281,31 @@ static void test_woken_and_waiting_for_a_cpu(void **state)
 	finish(f, s);
 }
 
+/* No thread takes a lock of the kernel along into a sleep by choice; it may well wait with it. */
+static void test_kernel_lock_is_not_taken_along(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f, 2);
+	EV(100, 1, EV_KLOCK, .klock = {1, L1, KLOCK_READ, 2, KLOCK_MMAP_LOCK, 1});
+	EV(100, 1, EV_SWITCH, .switch_ = {1, 0, D, 9 + 1}); /* in mmap */
+	EV(120, 2, EV_SWITCH, .switch_ = {2, 0, D, 9 + 1});
+	WAKING(150, 2, 2, 0);
+	SWITCH(150, 2, 0, 2, 0);
+	EV(160, 2, EV_SWITCH, .switch_ = {2, 0, S, 230 + 1}); /* in clock_nanosleep */
+	WAKING(250, 2, 2, 0);
+	SWITCH(250, 2, 0, 2, 0);
+	WAKING(300, 1, 1, 2);
+	SWITCH(300, 1, 0, 1, 0);
+	EV(300, 1, EV_KLOCKED, .klocked = {1, L1, KLOCK_READ, 0, KLOCK_MMAP_LOCK, 1, 200, 0, 0});
+	s = end(f, 400);
+	assert_int_equal(row(s, 2, INTERVAL_RUNNING)->total, 20 + 10);
+	assert_int_equal(row(s, 2, INTERVAL_WAITING)->total, 30);
+	assert_int_equal(s->blame.unknown, 300 - 160);
+	finish(f, s);
+}
+
 /* Another holder without a word in between: who had it when is not known, and not made up. */
 static void test_missing_hand_over(void **state)
 {
@@ -615,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_words_read_behind_the_end),
 		cmocka_unit_test(test_ownership_moves),
 		cmocka_unit_test(test_woken_and_waiting_for_a_cpu),
+		cmocka_unit_test(test_kernel_lock_is_not_taken_along),
 		cmocka_unit_test(test_missing_hand_over),
 		cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_circles_and_ends),

@@ -19,6 +19,8 @@
 #include "base/units.h"
 #include "elf/elf.h"
 #include "engine/arrays.h"
+#include "unit/unwind/cfi_bytes.h"
+#include "unit/unwind/made_elf.h"
 #include "unwind_tables/builder.h"
 #include "unwind_tables/objects.h"
 
@@ -214,27 +216,30 @@ static void test_objects(void **state)
 
 /* ---- room ---- */
 
-/* A file with so many functions, of two rows each. */
+/* A file with so many functions, of two rows each. An assembler would take seconds for it. */
 static struct proc_range huge_object(char *path, uint32_t module, unsigned functions)
 {
-	char source[] = "/tmp/thaw-test-XXXXXX.s", command[256];
-	int fd = mkstemps(source, 2);
-	FILE *f = fdopen(fd, "w");
+	struct buf frames = {0}, file;
+	struct made_elf m = {.type = ET_DYN,
+			     .address = MADE_TEXT,
+			     .text = calloc(functions, 2),
+			     .text_size = 2ul * functions,
+			     .sections = {{".text", NULL, true}, {".eh_frame", &frames, false}}};
+	size_t cie = put_cie(&frames);
+	int fd;
 
-	assert_non_null(f);
+	for (unsigned i = 0; i < functions; i++)
+		/* behind the first byte the CFA is rsp + 16 */
+		put_fde(&frames, cie, MADE_TEXT + 2ul * i, 2, BYTES(0x41, 0x0e, 16));
+	put32(&frames, 0);
+	file = made_elf(&m);
 	strcpy(path, "/tmp/thaw-test-XXXXXX");
-	close(mkstemp(path));
-	fprintf(f,
-		".text\n.rept %u\n.cfi_startproc\nnop\n.cfi_adjust_cfa_offset 8\nnop\n"
-		".cfi_endproc\n.endr\n",
-		functions);
-	fclose(f);
-	snprintf(command, sizeof(command), "as -o %s.o %s && ld -shared -o %s %s.o", path, source,
-		 path, path);
-	assert_int_equal(system(command), 0);
-	snprintf(command, sizeof(command), "%s.o", path);
-	unlink(command);
-	unlink(source);
+	fd = mkstemp(path);
+	assert_int_equal(write(fd, file.p, file.len), (ssize_t)file.len);
+	close(fd);
+	buf_done(&file);
+	buf_done(&frames);
+	free((void *)m.text);
 	return range_of(path, module);
 }
 

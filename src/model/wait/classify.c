@@ -229,13 +229,21 @@ uint64_t classify_place(struct classify *c, uint32_t kstack, uint32_t ustack)
 	return k || u ? map_mix(k) + u : 0;
 }
 
+/* Each model asks for each call and each name: most differ in their first letter. */
+static bool is_among(const char *call, const char *const *names)
+{
+	for (; *names; names++)
+		if (call[0] == (*names)[0] && !strcmp(call, *names))
+			return true;
+	return false;
+}
+
 void classify_calls(struct classify *c, const struct arch *arch)
 {
-	for (size_t i = 0; i < ARRAY_LEN(call_rules); i++)
-		for (const char *const *name = call_rules[i].names; *name; name++)
-			for (unsigned nr = 0; arch && nr < arch->n_calls && nr < CALL_NR; nr++)
-				if (arch->calls[nr] && !strcmp(arch->calls[nr], *name))
-					c->calls[nr] |= 1ull << i;
+	for (unsigned nr = 0; arch && nr < arch->n_calls && nr < CALL_NR; nr++)
+		for (size_t i = 0; arch->calls[nr] && i < ARRAY_LEN(call_rules); i++)
+			if (is_among(arch->calls[nr], call_rules[i].names))
+				c->calls[nr] |= 1ull << i;
 }
 
 static const struct call_rule *call_rule(const struct classify *c, uint32_t call, uint32_t state)

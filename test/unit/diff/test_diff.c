@@ -102,6 +102,7 @@ static const struct diff_row *row(const struct diff *d, const char *name)
 /* Functions with weights 1, 2, ... that are drawn sample by sample; `burst` of them in a row. */
 static void draw(struct maker *m, struct chance *c, size_t samples, size_t burst, double slow)
 {
+	uint64_t drawn[FUNCTIONS][BLOCKS] = {{0}};
 	double weights[FUNCTIONS], all = 0;
 	char name[8];
 
@@ -115,9 +116,14 @@ static void draw(struct maker *m, struct chance *c, size_t samples, size_t burst
 
 		while (k + 1 < FUNCTIONS && at >= weights[k])
 			at -= weights[k++];
-		snprintf(name, sizeof(name), "f%zu", k);
 		for (size_t j = i; j < i + burst && j < samples; j++)
-			add(m, DIFF_SELF, name, j * BLOCKS / samples, 1);
+			drawn[k][j * BLOCKS / samples]++;
+	}
+	for (size_t k = 0; k < FUNCTIONS; k++) {
+		snprintf(name, sizeof(name), "f%zu", k);
+		for (size_t i = 0; i < BLOCKS; i++)
+			if (drawn[k][i])
+				add(m, DIFF_SELF, name, i, drawn[k][i]);
 	}
 }
 

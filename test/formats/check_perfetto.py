@@ -7,6 +7,7 @@ begin and end, and thread states, wakers, ends and losses by the rules of its im
 errors and sums too.
 """
 import csv
+import functools
 import io
 import json
 import os
@@ -171,13 +172,15 @@ def is_whole(said):
     return not said["losses"]["thread_time_ns"] and not said["losses"]["contradictions"]
 
 
-def traced(name, *options, suffix=""):
-    return Trace(export(name, "perfetto", *options, suffix=suffix)), report(
+@functools.cache
+def traced(name, *options):
+    """Decoding takes long, and nobody changes what it gives: once for all checks."""
+    return Trace(export(name, "perfetto", *options, suffix="".join(options))), report(
         name, *[o for pair in zip(options[::2], options[1::2]) if pair[0] != "--kind" for o in pair])
 
 
 def scheduling(name, *options):
-    trace, said = traced(name, *options, suffix=".sched" + "".join(options))
+    trace, said = traced(name, *options)
     check_running(trace, said)
     clock = one(trace.packets[0], "clock_snapshot")
     begin = one(trace.packets[0], "timestamp")
@@ -201,7 +204,7 @@ def scheduling(name, *options):
 
 def counts(name, execs):
     """A switch that was recorded has a prev_state; one was added where a thread took over a tid."""
-    trace, _ = traced(name, suffix=".counts")
+    trace, _ = traced(name)
     info = json.loads(run(THAW, "info", capture(name), "--json"))["events_by_kind"]
     told = [sw for _, _, _, sw in trace.of_kind("sched_switch") if "prev_state" in sw]
     asleep = [sw for ts, _, _, sw in trace.of_kind("sched_switch")
@@ -217,7 +220,7 @@ def wakers(name):
     it met is no waker. A waking that overtook the sleep that it ended is told once more behind it, that
     of an interrupt as nobody's.
     """
-    trace, _ = traced(name, suffix=".wakers")
+    trace, _ = traced(name)
     begin = one(trace.packets[0], "timestamp")
     lines = [json.loads(line) for line in run(THAW, "export", capture(name), "-f", "jsonl").splitlines()]
     told, last = set(), {}
@@ -239,7 +242,7 @@ def contexts():
     In each second a disk's interrupt ends the writer's wait while worker-1 (101) runs there, the writer
     ends worker-2's, and a timer's ends worker-1's on an idle CPU.
     """
-    trace, _ = traced("story", suffix=".contexts")
+    trace, _ = traced("story")
     rows = trace.importer.states
     woken = [(r["tid"], r["irq"], r["waker"]) for r in rows if r["waker"] is not None]
     assert [w[1] for w in woken if w[0] == 103] == [1] * 10, woken
@@ -255,7 +258,7 @@ def contexts():
 
 def tasks():
     """helper is born at 3.3 s and has left at 3.39; shell-helper's tid is gone when it runs a new program."""
-    trace, said = traced("story", suffix=".tasks")
+    trace, said = traced("story")
     begin = one(trace.packets[0], "timestamp")
     ended = {(t["tid"], t["start"] and (t["start"] - begin) // 10**6, (t["end"] - begin) / 10**6)
              for t in trace.importer.threads if t["end"] is not None}
@@ -269,7 +272,7 @@ def tasks():
 
 def command():
     """What the capture says of its command and machine; and that the program has ended."""
-    trace, said = traced("demo", suffix=".command")
+    trace, said = traced("demo")
     server = os.path.join(BUILD, "workload", "server")
     mine = [p for p in trace.importer.processes.values() if p["name"] == server]
     assert [p["cmdline"] for p in mine] == [f"{server} --seconds 3"], trace.importer.processes
@@ -281,7 +284,7 @@ def command():
 
 def losses(name, cpus, samples_lost, slices):
     """What was lost is slices, and what Perfetto counts as loss of data; elsewhere there is none."""
-    trace, said = traced(name, suffix=".losses")
+    trace, said = traced(name)
     begin = one(trace.packets[0], "timestamp")
     assert trace.importer.lost_cpus == cpus, trace.importer.lost_cpus
     assert trace.importer.lost_samples == samples_lost, trace.importer.lost_samples
@@ -297,7 +300,7 @@ def losses(name, cpus, samples_lost, slices):
 
 
 def samples(name, *options):
-    trace, said = traced(name, *options, suffix=".samples" + "".join(options))
+    trace, said = traced(name, *options)
     found, leaves = {}, {}
     for sample in trace.samples:
         add(found, one(sample, "tid"), 1)
@@ -315,7 +318,7 @@ def samples(name, *options):
 
 def inlined():
     """match() was inlined into compress(): two frames at one address."""
-    trace, _ = traced("story", suffix=".inlined")
+    trace, _ = traced("story")
     stacks = [[trace.interned["frames"][f] for f in s["frame_ids"]]
               for s in trace.interned["callstacks"].values()]
     names = [[trace.text("function_names", one(f, "function_name_id")) for f in s] for s in stacks]
@@ -330,7 +333,7 @@ def inlined():
 
 
 def waits(name, *options):
-    trace, said = traced(name, *options, suffix=".waits" + "".join(options))
+    trace, said = traced(name, *options)
     sums, locks = {}, {}
     for s in trace.slices:
         if "wait" in s["cats"]:
@@ -347,7 +350,7 @@ def waits(name, *options):
 
 def holders():
     """Each worker waits for commit_lock behind the checkpointer or the worker before it."""
-    trace, said = traced("locks", suffix=".holders")
+    trace, said = traced("locks")
     mine = [s for s in trace.slices if s["name"] == "commit_lock" and s["tid"] in range(301, 305)]
     assert len(mine) == 20 and all(s["flow"] for s in mine), len(mine)
     assert {s["notes"]["holder"] for s in mine} == {"checkpointer (305)"}, mine[0]
@@ -360,7 +363,7 @@ def holders():
 
 
 def only(kind):
-    trace, said = traced("locks", "--kind", kind, suffix=".kind." + kind)
+    trace, said = traced("locks", "--kind", kind)
     cats = {c for s in trace.slices for c in s["cats"]}
     assert bool(trace.samples) == (kind == "cpu"), kind
     assert cats == {"cpu": {"recording"}, "wait": {"recording", "wait", "lock", "stall"},
@@ -370,7 +373,7 @@ def only(kind):
 
 def hostile(name):
     """Names are valid UTF-8 in one line, whatever they were."""
-    trace, said = traced(name, suffix=".hostile")
+    trace, said = traced(name)
     tree = {one(t, "tid"): one(t, "name").decode("utf-8") for p in trace.packets
             for tree in p.get("process_tree", []) for t in tree.get("threads", [])}
     for thread in said["threads"]:
@@ -383,7 +386,7 @@ def hostile(name):
 
 
 def engine_without_waits():
-    trace, said = traced("ctimer", suffix=".engine")
+    trace, said = traced("ctimer")
     assert not trace.events and {c for s in trace.slices for c in s["cats"]} - {"lost"} == {"recording"}
     assert len(trace.samples) == sum(t["samples"] for t in said["threads"])
     refuses_waits("perfetto")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Speedscope's format: by its schema, and by what speedscope itself holds in memory after importing the
 file in Chromium, which is the report's in sum and for every function."""
+import functools
 import json
 import os
+import subprocess
 import sys
 
-from common import (NPM, ROOT, capture, captures, export, full_disk, need, refuses_waits, report, run,
+from common import (NPM, ROOT, capture, captures, export, full_disk, need, refuses_waits, report,
                     test, waits_by_stack)
 
 NODE = need("node", "nodejs")
@@ -19,13 +21,23 @@ if not os.path.exists(CHROMIUM):
 SCRIPT = os.path.join(ROOT, "test", "formats", "speedscope.mjs")
 
 
+@functools.cache
+def importer():
+    """One Chromium for all files: to begin one takes longer than to import."""
+    return subprocess.Popen([NODE, SCRIPT, NPM, CHROMIUM], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True)
+
+
 def exported(name, *options, suffix=""):
     """What speedscope made of the file, and the title that its page got."""
     path = export(name, "speedscope", *options, suffix=suffix + ".json")
     out = path + ".again"
-    title = run(NODE, SCRIPT, NPM, path, out, CHROMIUM).decode().strip()
+    speedscope = importer()
+    print(json.dumps([path, out]), file=speedscope.stdin, flush=True)
+    answer = json.loads(speedscope.stdout.readline() or '{"wrong": "speedscope.mjs has ended"}')
+    assert "wrong" not in answer, answer["wrong"]
     with open(out, encoding="utf-8") as f:
-        return json.load(f), title
+        return json.load(f), answer["title"]
 
 
 def sums_of(profile, frames):
@@ -81,7 +93,7 @@ def compare(name, *options):
     said = report(name, "--top", "100000", *options)
     found = profiles(again)
     period = 10**9 // said["capture"]["freq_hz"] if said["capture"]["freq_hz"] else 1
-    if CHROMIUM and found:
+    if found:
         assert os.path.basename(capture(name)) in title, title
     threads = {}
     for t in said["threads"]:
@@ -171,3 +183,6 @@ test("speedscope ctimer: waits were not seen", refuses_waits, "speedscope")
 for each in ("names", "lost"):
     if capture(each):
         test(f"speedscope {each}: profiles are the report's", compare, each)
+importer().stdin.close()
+if importer().wait():
+    print("FAIL speedscope: speedscope.mjs has failed")

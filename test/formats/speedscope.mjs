@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * What speedscope makes of a file: node speedscope.mjs NPM FILE OUT [CHROMIUM]. Checks the file against
- * speedscope's schema; then, if there is a Chromium, has speedscope import it and export what it holds
- * in memory to OUT. Prints the page's title. Fails with what is wrong.
+ * What speedscope makes of files: node speedscope.mjs NPM CHROMIUM. Each line of its input is ["FILE", "OUT"]. Checks the
+ * file against speedscope's schema; then has speedscope import it, in a browser that knows of no file before, and export
+ * what it holds in memory to OUT. Answers each with a line: {"title": the page's}, or {"wrong": what is}.
  */
 import fs from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
+import readline from "node:readline";
 
-const [npm, file, out, browser] = process.argv.slice(2);
+const [npm, browser] = process.argv.slice(2);
 const require = createRequire(path.join(npm, "x.js"));
 const release = path.join(npm, "speedscope", "dist", "release");
 const PATIENCE_MS = 60000;
 
-function validate() {
-	const Ajv = require("ajv").default;
-	const schema = JSON.parse(fs.readFileSync(path.join(release, "file-format-schema.json"), "utf8"));
-	const check = new Ajv({ strict: false }).compile(schema);
+const Ajv = require("ajv").default;
+const schema = JSON.parse(fs.readFileSync(path.join(release, "file-format-schema.json"), "utf8"));
+const check = new Ajv({ strict: false }).compile(schema);
 
+function validate(file) {
 	if (!check(JSON.parse(fs.readFileSync(file, "utf8"))))
 		throw new Error(`not as the schema says: ${JSON.stringify(check.errors.slice(0, 3))}`);
 }
 
 /** Speedscope and the file, and nothing else. */
-function serve() {
+function serve(file) {
 	const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
 	const server = http.createServer((request, answer) => {
 		const name = path.basename(request.url.split(/[?#]/)[0]) || "index.html";
@@ -37,16 +38,12 @@ function serve() {
 	return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
 }
 
-async function imported() {
-	const { chromium } = require("playwright-core");
-	const server = await serve();
+async function imported(program, file, out) {
+	const server = await serve(file);
 	const home = `http://127.0.0.1:${server.address().port}`;
-	const program = await chromium.launch({
-		executablePath: browser,
-		args: ["--no-sandbox", "--disable-dev-shm-usage"],
-	});
+	const context = await program.newContext();
 	try {
-		const page = await program.newPage();
+		const page = await context.newPage();
 		page.setDefaultTimeout(PATIENCE_MS);
 		await page.goto(`${home}/index.html#profileURL=${encodeURIComponent(`${home}/profile.json`)}`);
 		await page.waitForFunction(() => document.querySelector("canvas") &&
@@ -58,10 +55,28 @@ async function imported() {
 		await saved.saveAs(out);
 		return await page.title();
 	} finally {
-		await program.close();
+		await context.close();
 		server.close();
 	}
 }
 
-validate();
-console.log(browser ? await imported() : "");
+async function answer(program, [file, out]) {
+	try {
+		validate(file);
+		return { title: await imported(program, file, out) };
+	} catch (wrong) {
+		return { wrong: String(wrong) };
+	}
+}
+
+const { chromium } = require("playwright-core");
+const program = await chromium.launch({
+	executablePath: browser,
+	args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+try {
+	for await (const line of readline.createInterface({ input: process.stdin }))
+		console.log(JSON.stringify(await answer(program, JSON.parse(line))));
+} finally {
+	await program.close();
+}

@@ -3,6 +3,7 @@
 list that subprocess or a function like it is called with, a name that is looked for, or what stands in any
 other list in the place of one, if there is a program of this name."""
 import ast
+import functools
 import re
 import sys
 
@@ -12,10 +13,16 @@ CALLS = {"run", "Popen", "call", "check_call", "check_output", "start", "execv",
          "which", "system", "popen"}
 
 
-def settings(syntax):
+@functools.lru_cache(maxsize=2)
+def nodes_of(text, where):
+    """All of a script's, once for all who look at it."""
+    return list(ast.walk(ast.parse(text, where)))
+
+
+def settings(nodes):
     """What names are set to, in the order of the file."""
     found = {}
-    for node in ast.walk(syntax):
+    for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             found.setdefault(node.targets[0].id, []).append(node.value)
     return {name: sorted(values, key=lambda v: v.lineno) for name, values in found.items()}
@@ -55,10 +62,11 @@ def takes(node, names):
     return isinstance(node, ast.Name) and node.id in names
 
 
+@functools.cache
 def helpers(text, where):
     """Functions of a script that run or look for what they are called with."""
     found = set()
-    for node in ast.walk(ast.parse(text, where)):
+    for node in nodes_of(text, where):
         if not isinstance(node, ast.FunctionDef) or not node.args.args and not node.args.vararg:
             continue
         first = {node.args.args[0].arg if node.args.args else node.args.vararg.arg}
@@ -94,12 +102,12 @@ def of_words(words, where, certain, recognized):
 
 def programs(text, where, recognized, runners):
     """(line, name, certain) of each. `runners`: the helpers of the scripts beside it."""
-    syntax = ast.parse(text, where)
+    nodes = nodes_of(text, where)
     mine = helpers(text, where)
-    known = settings(syntax)
-    own = {n.name for n in ast.walk(syntax) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    known = settings(nodes)
+    own = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     certain = set()
-    for node in ast.walk(syntax):
+    for node in nodes:
         if not isinstance(node, ast.Call) or not node.args or \
                 isinstance(node.func, ast.Name) and node.func.id in own - mine:
             continue
@@ -117,7 +125,7 @@ def programs(text, where, recognized, runners):
                     yield node.lineno, name, sure
             elif name_of(node).startswith("exec") and (name := text_of(first, known)):
                 yield node.lineno, name, True
-    for node in ast.walk(syntax):
+    for node in nodes:
         if isinstance(node, (ast.List, ast.Tuple)):
             words = words_of(node, known)
         elif isinstance(node, ast.Call):
@@ -135,7 +143,7 @@ def programs(text, where, recognized, runners):
 
 def modules(text, where, own):
     """(line, name) of each module that is neither Python's nor one of our own."""
-    for node in ast.walk(ast.parse(text, where)):
+    for node in nodes_of(text, where):
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:

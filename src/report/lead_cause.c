@@ -84,6 +84,12 @@ static void say_idle(const struct summary *s, struct buf *b)
 			   one ? "the thread" : "the threads", share);
 		return;
 	}
+	if (s->reasons[REASON_SLEEP] > s->total[INTERVAL_WAITING] / 2) {
+		buf_printf(b, "Nothing held %s up: %s waited %s of the time, mostly asleep on %s.",
+			   one ? "the thread" : "the threads", one ? "it" : "they", share,
+			   one ? "a timer of its own" : "timers of their own");
+		return;
+	}
 	buf_printf(b, "Nothing was held up: %s waited %s of the time for something to do.",
 		   one ? "the thread" : "the threads", share);
 }

@@ -14,8 +14,9 @@ static void say_culprit(const struct summary *s, const struct blame_sum *r, stru
 	buf_printf(b, "%s%s", r->deadlock ? "Deadlock: " : "",
 		   words_thread(text, sizeof(text), r->culprit, 26));
 	lead_in(b, s, r->function, r->kstack, r->ustack);
-	if (r->lock < s->locks.n)
-		buf_printf(b, " held %s", words_lock(text, sizeof(text), &s->locks.v[r->lock], 60));
+	buf_printf(b, " held %s",
+		   r->lock < s->locks.n ? words_lock(text, sizeof(text), &s->locks.v[r->lock], 60)
+					: "another lock");
 	if (r->first != r->lock && r->first < s->locks.n)
 		buf_printf(b, " (which kept those who wanted %s)",
 			   words_lock(text, sizeof(text), &s->locks.v[r->first], 60));

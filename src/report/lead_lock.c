@@ -141,13 +141,39 @@ static void say_peers(struct buf *b, const struct summary *s)
 		lead_did(b, " while ", &f->did);
 }
 
-/* Waiters of other groups: the sentence before is about one group. */
+/*
+ * Waiters of other groups: the sentence before is about one group. The holder may wait for its own
+ * lock now and then, and so may others; below a hundredth of the waiting that is nothing to tell.
+ */
 static void say_others(struct buf *b, const struct finding *f, const struct lock_sum *l)
 {
-	size_t n = l->waiters.n > f->victims.n ? l->waiters.n - f->victims.n : 0;
+	const struct lock_waiter *worst = NULL;
+	double most = f->wall ? (double)f->waited / (double)f->wall : 1;
+	char name[TEXT], share[TEXT];
+	size_t n = 0;
 
-	if (n)
-		buf_printf(b, " %zu other%s waited for it too.", n, n == 1 ? "" : "s");
+	for (size_t i = 0; i < l->waiters.n; i++) {
+		const struct lock_waiter *w = &l->waiters.v[i];
+		uint64_t wall = thread_wall(w->thread);
+		double lost = wall ? (double)w->total / (double)wall : 0;
+
+		if (w->total < l->total / 100 || is_victim(f, w->thread))
+			continue;
+		n++;
+		if (lost > most) {
+			most = lost;
+			worst = w;
+		}
+	}
+	if (!n)
+		return;
+	buf_printf(b, " %zu other%s waited for it too", n, n == 1 ? "" : "s");
+	if (worst)
+		buf_printf(b, ", worst %s: %s of its time",
+			   words_safe(name, sizeof(name), worst->thread->name, 20),
+			   words_percent(share, sizeof(share), worst->total,
+					 thread_wall(worst->thread)));
+	buf_printf(b, ".");
 }
 
 void lead_lock(const struct summary *s, struct buf *b)

@@ -7,6 +7,7 @@
 #include "report/lead.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -78,6 +79,28 @@ static void say_where_of(struct buf *b, const struct summary *s, const struct st
 		lead_in(b, s, caller, w->kstack, w->ustack);
 }
 
+/* A lock that none of the chosen threads waited for has a name, too. */
+static void say_lock(struct buf *b, const struct summary *s, const struct stuck_wait *w)
+{
+	struct lock_sum one = {.name = NULL};
+	const struct lock *l;
+	char text[TEXT];
+
+	if (w->lock < s->locks.n) {
+		buf_printf(b, "%s", words_lock(text, sizeof(text), &s->locks.v[w->lock], 60));
+		return;
+	}
+	if (!w->of) {
+		buf_printf(b, "a lock");
+		return;
+	}
+	l = &s->model->locks.list.v[w->of - 1];
+	one.kind = l->kind;
+	one.name = lock_name(s->model, l, &one.named);
+	buf_printf(b, "%s", words_lock(text, sizeof(text), &one, 60));
+	free(one.name);
+}
+
 static void say_member(struct buf *b, const struct summary *s, const struct stuck_wait *w,
 		       uint32_t wrapper)
 {
@@ -85,12 +108,12 @@ static void say_member(struct buf *b, const struct summary *s, const struct stuc
 
 	buf_printf(b, "%s waits for ", name_of(name, sizeof(name), w->thread));
 	name_of(other, sizeof(other), w->for_);
-	if (w->reason == REASON_JOIN || w->lock >= s->locks.n) {
+	if (w->reason == REASON_JOIN) {
 		buf_printf(b, "%s to end", other);
 		say_where_of(b, s, w, wrapper);
 		return;
 	}
-	buf_printf(b, "%s", words_lock(name, sizeof(name), &s->locks.v[w->lock], 60));
+	say_lock(b, s, w);
 	say_where_of(b, s, w, wrapper);
 	buf_printf(b, ", held by %s", other);
 }

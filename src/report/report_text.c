@@ -59,27 +59,37 @@ static void counted_row(const struct text_report *p, const struct thread *t, int
 		words_share(part, sizeof(part), t->samples, p->s->samples));
 }
 
+/* Whoever has nothing to do waits for the network, too; but then the reason is another (idle). */
+static bool is_imposed(enum reason r)
+{
+	return !reason_is_runnable(r) && (!reason_has(r, TRAIT_CHOSEN | TRAIT_OUTSIDE) ||
+					  r == REASON_NETWORK || r == REASON_PIPE);
+}
+
 /* What it waits for: what it did not choose, with its share, where that matters; else most of it.
  */
 static const char *mainly(char *out, size_t room, const struct thread *t, size_t width)
 {
 	uint64_t wall = thread_wall(t);
 	enum reason most = thread_main_reason(t), imposed = REASON_UNKNOWN;
+	const char *label;
 	char share[TEXT / 2];
 
 	for (unsigned r = 0; r < REASONS; r++)
-		if (!reason_has(r, TRAIT_CHOSEN | TRAIT_OUTSIDE) && !reason_is_runnable(r) &&
-		    t->waits[r] > t->waits[imposed])
+		if (is_imposed(r) && t->waits[r] > t->waits[imposed])
 			imposed = r;
 	if (imposed == REASON_UNKNOWN || t->waits[imposed] == wall ||
 	    t->waits[imposed] < wall / 100 * IMPOSED_PERCENT) {
 		snprintf(out, room, "%s", reason_label(most));
 		return out;
 	}
+	label = reason_label(imposed);
 	words_percent(share, sizeof(share), t->waits[imposed], wall);
-	if (strlen(reason_label(imposed)) + 1 + strlen(share) > width)
+	if (strlen(label) + 1 + strlen(share) > width && imposed == REASON_KERNEL_LOCK)
+		label = "lock";
+	if (strlen(label) + 1 + strlen(share) > width)
 		share[0] = '\0';
-	snprintf(out, room, "%s%s%s", reason_label(imposed), *share ? " " : "", share);
+	snprintf(out, room, "%s%s%s", label, *share ? " " : "", share);
 	return out;
 }
 

@@ -174,6 +174,10 @@ def test_mutexes():
     check(first(r).startswith("charger and expirer are deadlocked: charger waits for sessions in charge, held by expirer; "
                               "expirer waits for accounts in expire, held by charger, since before the recording began."),
           first(r))
+    # Asked about one thread, the deadlock is the same, though that one does not wait for both locks.
+    for name in ("lister", "charger", "hangs"):
+        one = first(report("c.thaw", "--thread", name)).split(", since")[0]
+        check(one == first(r).split(", since")[0], f"of {name}: {one}")
     where = places(r)
     check(where.get("charge") == where.get("expire") == where.get("list") == "mutex", where)
     said = thaw("locks", "c.thaw").stdout

@@ -45,8 +45,10 @@ static struct stuck_wait stuck_of(const struct summary *s, const struct open_wai
 			       .call = model_call_name(m, r->call),
 			       .file = waited_file_at(&m->files, o->file)};
 
-	if (o->lock)
+	if (o->lock) {
 		w.lock = summary_lock(s, o->lock - 1);
+		w.of = locks_index(&m->locks, o->lock) + 1;
+	}
 	return w;
 }
 

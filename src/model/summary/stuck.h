@@ -16,7 +16,8 @@ struct stuck_wait {
 	uint64_t start;
 	bool before; /* it began before the recording */
 	enum reason reason;
-	size_t lock;		   /* into summary.locks; SIZE_MAX: none */
+	size_t lock;		   /* into summary.locks; SIZE_MAX: none that was chosen */
+	uint32_t of;		   /* the same lock by its index in the model, + 1; 0: none */
 	const struct thread *for_; /* its holder, or the thread to end; NULL: not known, or none */
 	bool for_stuck;		   /* `for_` is stuck, too */
 	enum reason for_reason;	   /* and waits for this */

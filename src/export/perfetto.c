@@ -254,6 +254,7 @@ static int perfetto_run(const struct export_job *job)
 	};
 	int rc;
 
+	perfetto_tasks_begin(&p);
 	put_clocks(&p);
 	put_system(&p);
 	put_defaults(&p);

@@ -47,6 +47,9 @@ struct perfetto_thread {
 	uint32_t slept_cpu;  /* and where */
 	uint32_t last_cpu;   /* that it ran on */
 	uint32_t waker;	     /* of its last waking; 0: an interrupt */
+	uint64_t end;	     /* time of the event that ends it; 0: none */
+	uint32_t as;	     /* index of the thread that Perfetto takes it for */
+	bool replaces;	     /* or it is a new one, and another one had the tid */
 	bool named, tracked; /* its name, its track is written, */
 	bool lost_tracked;   /* and that of its losses */
 };
@@ -116,6 +119,10 @@ const struct thread *perfetto_thread(const struct perfetto *p, uint32_t tid);
 
 /* perfetto_tasks.c: threads and processes, how they begin and end. */
 
+/* Says what each thread is to Perfetto; comes first. */
+void perfetto_tasks_begin(struct perfetto *p);
+/* When Perfetto may hear of a thread: neither before it begins nor after it has ended. */
+uint64_t perfetto_naming_ts(const struct perfetto *p, const struct thread *th);
 /* Writes a thread's name and process once. */
 void perfetto_name(struct perfetto *p, const struct thread *th);
 void perfetto_fork(struct perfetto *p, const struct event *ev);

@@ -118,12 +118,13 @@ void perfetto_loss(struct perfetto *p, const struct event *ev)
 /* Not the track of waits: a lock wanted before a loss and got within it would cut the slice. */
 static uint64_t lost_track(struct perfetto *p, const struct thread *th)
 {
-	uint64_t track = (uint64_t)1 << 32 | th->index, parent = perfetto_thread_track(p, th);
+	uint32_t as = p->threads[th->index].as;
+	uint64_t track = (uint64_t)1 << 32 | as, parent = perfetto_thread_track(p, th);
 	size_t packet, at;
 
-	if (p->threads[th->index].lost_tracked)
+	if (p->threads[as].lost_tracked)
 		return track;
-	p->threads[th->index].lost_tracked = true;
+	p->threads[as].lost_tracked = true;
 	packet = perfetto_packet(p, 0, WRITER_SYSTEM);
 	at = pb_begin(&p->out, 60);   /* track_descriptor */
 	pb_u64(&p->out, 1, track);    /* uuid */

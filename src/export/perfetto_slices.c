@@ -95,14 +95,19 @@ void perfetto_named_track(struct perfetto *p, uint64_t track, const char *name)
 
 uint64_t perfetto_thread_track(struct perfetto *p, const struct thread *th)
 {
-	uint64_t track = th->index + 1;
+	uint32_t as = p->threads[th->index].as;
+	uint64_t track = as + 1;
 	size_t packet, at, thread;
 
-	if (p->threads[th->index].tracked)
-		return track;
-	p->threads[th->index].tracked = true;
 	perfetto_name(p, th);
-	packet = perfetto_packet(p, 0, WRITER_SYSTEM);
+	if (p->threads[as].tracked)
+		return track;
+	p->threads[as].tracked = true;
+	/* Without a time, Perfetto reads it at the trace's end, and a thread that has ended anew.
+	 */
+	packet = perfetto_packet(p,
+				 th->pid ? perfetto_naming_ts(p, p->m->timeline.threads.v[as]) : 0,
+				 WRITER_SYSTEM);
 	at = pb_begin(&p->out, 60); /* track_descriptor */
 	pb_u64(&p->out, 1, track);  /* uuid */
 	if (th->pid) {

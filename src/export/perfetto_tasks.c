@@ -5,6 +5,10 @@
  * An end is the kernel's sched_process_free. Perfetto takes anything after it for another thread of
  * the same tid, so nothing about the thread may follow. A leader's end also ends its process, so it
  * waits for the last of the process' threads, as in the kernel.
+ *
+ * A thread that has the tid of an earlier one of its process, without an end or a task_newtask in
+ * between, is that thread for Perfetto, and must have its track: where another thread of a process
+ * runs a new program, it takes over the leader's tid.
  */
 #include "export/perfetto.h"
 
@@ -18,10 +22,18 @@
 /* Of a thread's name, without its end. */
 #define NAME_BYTES 15u
 
-/* For Perfetto, task_newtask begins a new thread, so it has to come before the name. */
-static uint64_t naming_ts(const struct perfetto *p, const struct thread *th)
+/* Is there a task_newtask for it? */
+static bool is_made(const struct perfetto *p, const struct thread *th)
 {
-	return th->parent && th->start > p->from ? th->start + 1 : p->from;
+	return th->parent && th->start > p->from;
+}
+
+/* For Perfetto, task_newtask begins a new thread, so it has to come before the name. */
+uint64_t perfetto_naming_ts(const struct perfetto *p, const struct thread *th)
+{
+	if (is_made(p, th))
+		return th->start + 1;
+	return p->threads[th->index].replaces && th->start > p->from ? th->start : p->from;
 }
 
 /* Is it the recorded command's process, and does it still run that program? */
@@ -84,7 +96,7 @@ void perfetto_name(struct perfetto *p, const struct thread *th)
 	p->threads[th->index].named = true;
 	if (!th->pid)
 		return;
-	packet = perfetto_packet(p, naming_ts(p, th), WRITER_SYSTEM);
+	packet = perfetto_packet(p, perfetto_naming_ts(p, th), WRITER_SYSTEM);
 	tree = pb_begin(&p->out, 2); /* process_tree */
 	put_process(p, th->pid);
 	at = pb_begin(&p->out, 2);	       /* threads */
@@ -142,7 +154,7 @@ static void put_end(struct perfetto *p, const struct thread *th, uint64_t ts)
 }
 
 /* From the last to the first: an end must come before the tid's next thread begins. */
-void perfetto_ends(struct perfetto *p)
+static void find_ends(struct perfetto *p)
 {
 	const struct timeline *t = &p->m->timeline;
 	struct map processes = {0}, taken = {0};
@@ -156,9 +168,38 @@ void perfetto_ends(struct perfetto *p)
 
 		if (th->exit_ts && export_wants(p->job, th) && end >= p->from && end <= p->to &&
 		    (last || end + 1 < *next))
-			put_end(p, th, end < p->to ? end + 1 : end);
+			p->threads[i].end = end < p->to ? end + 1 : end;
 		*next = th->start;
 	}
 	map_done(&processes);
 	map_done(&taken);
+}
+
+void perfetto_tasks_begin(struct perfetto *p)
+{
+	const struct timeline *t = &p->m->timeline;
+	struct map by_tid = {0};
+
+	find_ends(p);
+	for (uint32_t i = 0; i < t->threads.n; i++) {
+		const struct thread *th = t->threads.v[i];
+		bool first;
+		uint64_t *before = map_put(&by_tid, th->tid, &first);
+
+		p->threads[i].as = i;
+		if (!first && !p->threads[*before].end && !is_made(p, th) &&
+		    t->threads.v[*before]->pid == th->pid)
+			p->threads[i].as = p->threads[*before].as;
+		else
+			p->threads[i].replaces = !first;
+		*before = i;
+	}
+	map_done(&by_tid);
+}
+
+void perfetto_ends(struct perfetto *p)
+{
+	for (size_t i = 0; i < p->m->timeline.threads.n; i++)
+		if (p->threads[i].end)
+			put_end(p, p->m->timeline.threads.v[i], p->threads[i].end);
 }

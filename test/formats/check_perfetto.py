@@ -256,6 +256,12 @@ def contexts():
         for r in asleep), asleep
 
 
+def check_alone(importer):
+    """No thread and no process is told of twice, as it would be where one that has ended is named again."""
+    for rows, key in ((importer.threads, "tid"), (importer.all_processes, "pid")):
+        assert len({r[key] for r in rows}) == len(rows), f"one {key} is two"
+
+
 def tasks():
     """helper is born at 3.3 s and has left at 3.39; shell-helper's tid is gone when it runs a new program."""
     trace, said = traced("story")
@@ -263,7 +269,7 @@ def tasks():
     ended = {(t["tid"], t["start"] and (t["start"] - begin) // 10**6, (t["end"] - begin) / 10**6)
              for t in trace.importer.threads if t["end"] is not None}
     assert ended == {(110, 3300, 3390.000001), (201, None, 6130.000001)}, ended
-    assert len({t["tid"] for t in trace.importer.threads}) == len(trace.importer.threads), "one is two"
+    check_alone(trace.importer)
     processes = trace.importer.processes
     assert all(p["end"] is None for p in processes.values()), processes
     assert {pid: p["name"] for pid, p in processes.items()} == {
@@ -277,6 +283,7 @@ def command():
     mine = [p for p in trace.importer.processes.values() if p["name"] == server]
     assert [p["cmdline"] for p in mine] == [f"{server} --seconds 3"], trace.importer.processes
     assert mine[0]["end"], mine
+    check_alone(trace.importer)
     assert trace.importer.machine == os.uname().machine, trace.importer.machine
     tids = [t["tid"] for t in trace.importer.threads if t["tid"]]
     assert len(tids) >= len(said["threads"]), "a thread is missing"

@@ -35,7 +35,8 @@ class Importer:
         self.lost_cpus, self.lost_samples = set(), {}
         self.machine = None
         self.live, self.processes, self.on, self.last, self.blocked = {}, {}, {}, {}, {}
-        self.symbols = {}
+        self.all_processes = []  # by upid; of several with a pid, processes has the latest
+        self.symbols, self.tracks, self.used, self.latest = {}, {}, {}, 0
         # importers/proto/proto_trace_reader.cc: packets and slices have a queue each. So have the events of
         # each CPU, and the compact wakings of each, made when they are needed (proto_importer_module.cc).
         self.queues = {"packets": [], "slices": []}
@@ -46,6 +47,7 @@ class Importer:
             getattr(self, what)(ts, *args)
 
     def push(self, queue, ts, what, *args):
+        self.latest = max(self.latest, ts)
         self.queues.setdefault(queue, []).append((ts, what, *args))
 
     def merge(self):
@@ -64,6 +66,7 @@ class Importer:
         """What has a time, and no meaning here."""
 
     def tokenize(self, packet):
+        self.latest = max(self.latest, one(packet, "timestamp", 0))
         for symbol in one(packet, "interned_data", {}).get("kernel_symbols", []):
             key = one(packet, "trusted_packet_sequence_id"), one(symbol, "iid")
             self.symbols[key] = one(symbol, "str").decode()
@@ -71,17 +74,49 @@ class Importer:
             self.bundle(bundle, one(packet, "trusted_packet_sequence_id"))
         for tree in packet.get("process_tree", []):
             self.push("packets", one(packet, "timestamp"), "process_tree", tree)
-        for _ in packet.get("track_event", []):
-            self.push("slices", one(packet, "timestamp"), "nothing")
+        for track in packet.get("track_descriptor", []):
+            self.track(packet, track)
+        for event in packet.get("track_event", []):
+            self.push("slices", one(packet, "timestamp"), "track_event", one(event, "track_uuid"))
         # importers/proto/profile_module.cc
         for sample in packet.get("perf_sample", []):
-            self.push("packets", one(packet, "timestamp"), "nothing")
             if lost := one(sample, "kernel_records_lost", 0):
+                self.push("packets", one(packet, "timestamp"), "nothing")
                 cpu = one(sample, "cpu", 0)
                 self.lost_samples[cpu] = self.lost_samples.get(cpu, 0) + lost
+            else:
+                self.push("packets", one(packet, "timestamp"), "of_thread", one(sample, "tid"), one(sample, "pid"))
         # importers/proto/system_probes_parser.cc
         for info in packet.get("system_info", []):
             self.machine = one(one(info, "utsname"), "machine", b"").decode()
+
+    def track(self, packet, track):
+        """importers/proto/proto_trace_reader.cc: a packet without a time has the latest of what came before it."""
+        self.tracks[one(track, "uuid")] = track
+        self.push("packets", one(packet, "timestamp", self.latest), "track_descriptor", one(track, "uuid"))
+
+    def track_descriptor(self, ts, uuid):
+        """importers/proto/track_event_parser.cc"""
+        self.track_event(ts, uuid)
+        for thread in self.tracks[uuid].get("thread", []):
+            self.of_thread(ts, one(thread, "tid"), one(thread, "pid"))
+
+    def track_event(self, ts, uuid):
+        """
+        importers/proto/track_event_tracker.cc: a track's thread is looked up with its descriptor or its first
+        event. One that has a track already is another one with its tid.
+        """
+        if uuid in self.used:
+            return
+        self.used[uuid] = None
+        if parent := one(self.tracks[uuid], "parent_uuid"):
+            self.track_event(ts, parent)
+        for thread in self.tracks[uuid].get("thread", []):
+            found = self.of_thread(ts, one(thread, "tid"), one(thread, "pid"))
+            if any(found is other for other in self.used.values()):
+                found = self.threads[self.start(one(thread, "tid"), None)]
+                found["pid"] = one(thread, "pid")
+            self.used[uuid] = found
 
     def bundle(self, bundle, sequence):
         """importers/ftrace/ftrace_tokenizer.cc: the compact ones first."""
@@ -123,15 +158,35 @@ class Importer:
         self.threads.append({"tid": tid, "start": ts, "end": None, "pid": None, "name": None})
         return self.live[tid]
 
-    def process_tree(self, ts, tree):
+    def process(self, pid):
+        """importers/common/process_tracker.cc: the one that has the pid and has not ended, or a new one."""
+        row = self.processes.get(pid)
+        if not row or row["end"] is not None:
+            row = self.processes[pid] = {
+                "pid": pid, "name": None, "cmdline": None, "start": None, "end": None}
+            self.all_processes.append(row)
+            self.of_thread(None, pid, pid)
+        return row
+
+    def of_thread(self, _, tid, pid):
+        """importers/common/process_tracker.cc: the thread of the process that has the tid, or a new one."""
+        self.process(pid)
+        utid = self.utid(tid)
+        if self.threads[utid]["pid"] not in (None, pid):
+            utid = self.start(tid, None)
+        self.threads[utid]["pid"] = pid
+        return self.threads[utid]
+
+    def process_tree(self, _, tree):
         """importers/proto/system_probes_parser.cc: a process without a command line is skipped."""
         for process in tree.get("processes", []):
             if line := [a.decode() for a in process.get("cmdline", [])]:
                 name = line[0].split(" ")[0] if len(line) == 1 else line[0]
-                self.processes[one(process, "pid")] = {"name": name, "cmdline": " ".join(line), "end": None}
+                self.process(one(process, "pid")).update(name=name, cmdline=" ".join(line))
+                if one(process, "cmdline_is_comm", False):
+                    self.threads[self.utid(one(process, "pid"))]["name"] = " ".join(line)
         for thread in tree.get("threads", []):
-            self.threads[self.utid(one(thread, "tid"))].update(
-                pid=one(thread, "tgid"), name=one(thread, "name").decode())
+            self.of_thread(None, one(thread, "tid"), one(thread, "tgid"))["name"] = one(thread, "name").decode()
 
     def open(self, ts, utid, state, waker=None, irq=None):
         """importers/common/thread_state_tracker.cc: nothing is kept of tid 0."""
@@ -196,9 +251,13 @@ class Importer:
     def task_newtask(self, ts, _, pid, task, __):
         """importers/ftrace/ftrace_parser.cc"""
         tid = one(task, "pid")
-        if not one(task, "clone_flags", 0) & 0x10000:
+        utid = self.start(tid, ts)
+        if one(task, "clone_flags", 0) & 0x10000:
+            self.threads[utid]["pid"] = self.threads[self.utid(pid)]["pid"]
+        else:
             self.processes.pop(tid, None)
-        self.open(ts, self.start(tid, ts), "R", self.utid(pid), 0)
+            self.process(tid)["start"] = ts
+        self.open(ts, utid, "R", self.utid(pid), 0)
 
     def sched_process_free(self, ts, _, __, task, ___):
         """importers/common/process_tracker.cc: the leader's is its process' end."""

@@ -422,8 +422,9 @@ static void any_events(void **state)
 	assert_true(exact > ROUNDS);
 }
 
-/* One switch to thread 1 and one from it, with a fact; what comes of it. The caller frees it. */
-static struct bytes export_two(const char *key, const char *value, char **ret_text)
+/* Events, with a fact; what comes of it. The caller frees it. */
+static struct bytes export_these(const struct event *events, size_t n, const char *key,
+				 const char *value, char **ret_text)
 {
 	struct export_job job = {.title = "t", .kinds = EXPORT_ALL};
 	char path[] = "/tmp/thaw-test-XXXXXX";
@@ -435,8 +436,8 @@ static struct bytes export_two(const char *key, const char *value, char **ret_te
 	assert_int_equal(writer_open(path, &(struct writer_opts){.no_sync = true}, &w), 0);
 	writer_meta(w, key, value);
 	writer_event(w, &(struct event){.ts = T0, .kind = EV_MARK, .mark = {MARK_BEGIN}});
-	writer_event(w, &(struct event){.ts = T0 + 5, .kind = EV_SWITCH, .switch_ = {0, 1, 0}});
-	writer_event(w, &(struct event){.ts = T0 + 9, .kind = EV_SWITCH, .switch_ = {1, 0, 1}});
+	for (size_t i = 0; i < n; i++)
+		writer_event(w, &events[i]);
 	assert_int_equal(writer_close(w, END_DONE), 0);
 	assert_int_equal(reader_open(path, &job.reader), 0);
 	assert_int_equal(model_load(job.reader, path, &(struct model_opts){0}, &job.model), 0);
@@ -450,6 +451,17 @@ static struct bytes export_two(const char *key, const char *value, char **ret_te
 	reader_close(job.reader);
 	unlink(path);
 	return (struct bytes){(const uint8_t *)*ret_text, (const uint8_t *)*ret_text + len};
+}
+
+/* The same of one switch to thread 1 and one from it. */
+static struct bytes export_two(const char *key, const char *value, char **ret_text)
+{
+	static const struct event two[] = {
+		{.ts = T0 + 5, .kind = EV_SWITCH, .switch_ = {0, 1, 0}},
+		{.ts = T0 + 9, .kind = EV_SWITCH, .switch_ = {1, 0, 1}},
+	};
+
+	return export_these(two, ARRAY_LEN(two), key, value, ret_text);
 }
 
 /* Perfetto's clock goes on while the machine is suspended, the capture's does not. */
@@ -494,12 +506,56 @@ static void no_cpus(void **state)
 	free(text);
 }
 
+/*
+ * A thread ends the others of its process and takes over the leader's tid, with a new program. To
+ * Perfetto the leader goes on: with a second track, or a name after its end, it would be two.
+ */
+static void one_leader(void **state)
+{
+	static const struct event events[] = {
+		{.ts = T0 + 1, .kind = EV_THREAD, .thread = {1, 1, STATE_INTERRUPTIBLE, 0, "old"}},
+		{.ts = T0 + 1, .kind = EV_THREAD, .thread = {2, 1, STATE_INTERRUPTIBLE, 0, "any"}},
+		{.ts = T0 + 20, .kind = EV_WAKING, .waking = {1, 2, WAKE_TASK, 0, 0}},
+		{.ts = T0 + 20, .kind = EV_SWITCH, .switch_ = {0, 1, 0}},
+		{.ts = T0 + 30, .kind = EV_EXIT, .exit = {1, 0}},
+		{.ts = T0 + 31, .kind = EV_SWITCH, .switch_ = {1, 2, STATE_GONE}},
+		{.ts = T0 + 40, .kind = EV_EXEC, .exec = {1, 2, "new"}},
+		{.ts = T0 + 50, .kind = EV_SWITCH, .switch_ = {1, 0, STATE_INTERRUPTIBLE}},
+		{.ts = T0 + 70, .kind = EV_SWITCH, .switch_ = {0, 1, 0}},
+		{.ts = T0 + 80, .kind = EV_EXIT, .exit = {1, 0}},
+		{.ts = T0 + 81, .kind = EV_SWITCH, .switch_ = {1, 0, STATE_GONE}},
+		{.ts = T0 + 90, .kind = EV_MARK, .mark = {MARK_END}},
+	};
+	uint64_t tracks = 0, freed = 0;
+	struct field packet, f;
+	char *text;
+	struct bytes all = export_these(events, ARRAY_LEN(events), "engine", "bpf", &text);
+
+	while (next(&all, &packet)) {
+		struct bytes thread = sub(sub(packet.in, 60), 4), bundle = sub(packet.in, 1);
+
+		if (thread.p && get(thread, 2) == 1) {
+			tracks++;
+			assert_int_equal(get(packet.in, 8), T0);
+		}
+		while (bundle.p && next(&bundle, &f))
+			if (f.number == 2 && get(sub(f.in, 240), 2) == 1) {
+				freed++;
+				assert_int_equal(get(f.in, 1), T0 + 82);
+			}
+	}
+	assert_int_equal(tracks, 1);
+	assert_int_equal(freed, 1);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_events),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(no_cpus),
+		cmocka_unit_test(one_leader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

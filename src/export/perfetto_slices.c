@@ -6,8 +6,8 @@
  * lock that it is for. What counts as waiting for a lock is in the category "lock": sleeps on locks
  * of programs, and for locks of the kernel the time from the first attempt to the lock, as the
  * kernel itself says (sleeps on them are waits within). A flow leads from there to who had the
- * lock: to the moment at which it let go, or, if nobody was seen to do so, to what it did when the
- * wait began.
+ * lock: to the moment at which it let go, or, if nobody was seen to do so in the window, to what it
+ * did when the wait began.
  */
 #include "export/perfetto.h"
 
@@ -185,7 +185,8 @@ static void put_instant(struct perfetto *p, uint64_t flow, enum perfetto_text wh
 static void put_lock_wait(struct perfetto *p, struct perfetto_slice *s, uint32_t lock,
 			  const struct thread *holder, const struct waker *w)
 {
-	bool freed = w && w->known && w->release && w->ctx == WAKE_TASK && w->thread;
+	bool freed =
+		w && w->known && w->release && w->ctx == WAKE_TASK && w->thread && w->ts <= p->to;
 
 	if (holder)
 		perfetto_note(p, s, A_HOLDER, perfetto_thread_text(p, holder), 0);

@@ -92,7 +92,7 @@ class Trace:
             for event in packet.get("track_event", []):
                 events.append((one(packet, "timestamp"), place, event))
         events.sort(key=lambda e: e[:2])
-        out, open_, self.flows, self.ends = [], {}, [], []
+        out, open_, self.flows, self.ends, self.instants = [], {}, [], [], []
         for ts, _, event in events:
             track = one(event, "track_uuid")
             assert track in self.tracks, track
@@ -106,6 +106,7 @@ class Trace:
                 open_.setdefault(track, []).append((ts, event))
             else:
                 assert kind == 3, kind
+                self.instants.append(self.slice(track, ts, ts, event))
         assert not any(open_.values()), "a slice has no end"
         return out
 
@@ -188,7 +189,7 @@ def scheduling(name, *options):
     waits, ready = trace.importer.sums(end)
     assert not any(trace.importer.stats.values()), trace.importer.stats
     # Locks of the kernel may have been wanted since before the window.
-    assert trace.importer.bounds([s for s in trace.slices if s["start"] >= begin]) == (begin, end)
+    assert trace.importer.bounds([s for s in trace.slices + trace.instants if s["start"] >= begin]) == (begin, end)
     if is_whole(said):
         assert waits == by_tid(said, "waiting_ns"), (waits, by_tid(said, "waiting_ns"))
         assert ready == by_tid(said, "runnable_ns"), (ready, by_tid(said, "runnable_ns"))
@@ -432,7 +433,8 @@ def processor(name):
              r["io_wait"], r["blocked_in"] or "") for r in trace.importer.states}
     assert rows == mine, (sorted(rows - mine, key=str)[:3], sorted(mine - rows, key=str)[:3])
     bounds = query(shell, path, "select start_ts, end_ts from trace_bounds")[0]
-    assert (int(bounds["start_ts"]), int(bounds["end_ts"])) == trace.importer.bounds(trace.slices), bounds
+    assert (int(bounds["start_ts"]), int(bounds["end_ts"])) == trace.importer.bounds(
+        trace.slices + trace.instants), bounds
     ended = query(shell, path, "select tid, end_ts from thread where end_ts is not null")
     assert {(int(r["tid"]), int(r["end_ts"])) for r in ended} == {
         (t["tid"], t["end"]) for t in trace.importer.threads if t["end"]}, ended

@@ -6,17 +6,15 @@ begin and end, and thread states, wakers, ends and losses by the rules of its im
 (perfetto_importer.py). Where THAW_TRACE_PROCESSOR names a trace_processor_shell, its own tables,
 errors and sums too.
 """
-import csv
 import functools
-import io
 import json
 import os
-import tempfile
 import time
 
 from common import (BUILD, THAW, capture, captures, clean, export, need, refuses_timeless, refuses_waits,
                     report, run, test)
 from perfetto_importer import Importer
+from perfetto_processor import Processor
 from prototext import decode, one
 
 PROTOC = need("protoc", "protobuf-compiler")
@@ -30,6 +28,7 @@ REFERS = {
 
 class Trace:
     def __init__(self, path):
+        self.path = path
         self.packets = decode(PROTOC, "perfetto.proto", "Trace", path).get("packet", [])
         self.importer = Importer(self.packets)
         self.events = []  # of the scheduler: (ts, place in the file, cpu, event)
@@ -39,7 +38,9 @@ class Trace:
                     self.events.append((one(event, "timestamp"), len(self.events),
                                         one(bundle, "cpu"), event))
         self.events.sort(key=lambda e: e[:2])
-        self.samples = [s for p in self.packets for s in p.get("perf_sample", []) if "kernel_records_lost" not in s]
+        self.samples_at = [(one(p, "timestamp"), s) for p in self.packets for s in p.get("perf_sample", [])
+                           if "kernel_records_lost" not in s]
+        self.samples = [s for _, s in self.samples_at]
         self.interned = self.intern()
         self.tracks = {one(t, "uuid"): t for p in self.packets for t in p.get("track_descriptor", [])}
         self.slices = self.pair()
@@ -84,6 +85,11 @@ class Trace:
     def text(self, table, iid):
         thing = self.interned[table][iid]
         return (one(thing, "name") if "name" in thing else one(thing, "str")).decode("utf-8")
+
+    def stack(self, iid):
+        """The functions of a callstack, root first."""
+        frames = self.interned["callstacks"][iid]["frame_ids"] if iid else []
+        return tuple(self.text("function_names", one(self.interned["frames"][f], "function_name_id")) for f in frames)
 
     def pair(self):
         """Slices: an end closes the last that is open on its track."""
@@ -400,51 +406,18 @@ def engine_without_waits():
     refuses_waits("perfetto")
 
 
-def query(shell, path, sql):
-    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
-        file.write(sql)
-        file.flush()
-        return list(csv.DictReader(io.StringIO(run(shell, "-q", file.name, path).decode())))
-
-
-# Severities are of no help here: what cannot be looked up is info to it, and so is a waking that it drops.
-STATS = """select name, value from stats where value > 0 and (severity in ('error', 'data_loss') or name in (
-    'interned_data_tokenizer_errors', 'compact_sched_waking_skipped', 'compact_sched_switch_skipped'))"""
-STATES = """select s.ts, s.dur, t.tid, s.state, s.irq_context, w.tid as waker, s.io_wait, s.blocked_function
-    from thread_state s join thread t using (utid) left join thread w on w.utid = s.waker_utid"""
-
-
-def number(text):
-    """trace_processor's own word for NULL."""
-    return None if text in ("[NULL]", "") else int(text)
-
-
-def processor(name):
-    """trace_processor itself: no errors, the states and wakers of the model of it, and the report's sums."""
-    shell, path = os.environ["THAW_TRACE_PROCESSOR"], export(name, "perfetto", suffix=".processor")
-    trace, said = Trace(path), report(name)
-    wrong = {r["name"] for r in query(shell, path, STATS)}
-    told = {"ftrace_cpu_has_data_loss": trace.importer.lost_cpus, "perf_cpu_lost_records": trace.importer.lost_samples}
-    assert wrong == {k for k, v in told.items() if v}, wrong
-    rows = {(int(r["ts"]), number(r["dur"]), int(r["tid"]), r["state"], number(r["irq_context"]),
-             number(r["waker"]), number(r["io_wait"]), r["blocked_function"].replace("[NULL]", ""))
-            for r in query(shell, path, STATES)}
-    mine = {(r["ts"], -1 if r["dur"] is None else r["dur"], r["tid"], r["state"], r["irq"], r["waker"],
-             r["io_wait"], r["blocked_in"] or "") for r in trace.importer.states}
-    assert rows == mine, (sorted(rows - mine, key=str)[:3], sorted(mine - rows, key=str)[:3])
-    bounds = query(shell, path, "select start_ts, end_ts from trace_bounds")[0]
-    assert (int(bounds["start_ts"]), int(bounds["end_ts"])) == trace.importer.bounds(
-        trace.slices + trace.instants), bounds
-    ended = query(shell, path, "select tid, end_ts from thread where end_ts is not null")
-    assert {(int(r["tid"]), int(r["end_ts"])) for r in ended} == {
-        (t["tid"], t["end"]) for t in trace.importer.threads if t["end"]}, ended
-    ran = query(shell, path, "select tid, sum(dur) as ns from sched join thread using (utid) "
-                "where tid > 0 group by tid")
-    assert {int(r["tid"]): int(r["ns"]) for r in ran if int(r["ns"])} == by_tid(said, "running_ns"), ran
-    taken = query(shell, path, "select count(*) as n from perf_sample")
-    assert int(taken[0]["n"]) == sum(t["samples"] for t in said["threads"]), taken
-    locked = query(shell, path, "select coalesce(sum(dur), 0) as ns from slice where category like '%lock%'")
-    assert int(locked[0]["ns"]) == sum(k["total_wait_ns"] for k in said["locks"]), locked
+def processor(name, *options):
+    """trace_processor itself: no errors, what the model of it has, and the report's sums."""
+    trace, said = traced(name, *options)
+    real = Processor(os.environ["THAW_TRACE_PROCESSOR"], trace.path)
+    real.agrees(trace)
+    assert real.sums("select tid, dur as ns from sched join thread using (utid) where tid > 0") == by_tid(
+        said, "running_ns")
+    taken = sum(t["samples"] for t in said["threads"])
+    assert sum(real.sums("select tid, 1 as ns from perf_sample join thread using (utid)").values()) == taken, taken
+    locked = sum(k["total_wait_ns"] for k in said["locks"])
+    found = real.sums("select 0 as tid, dur as ns from slice where category like '%lock%'")
+    assert sum(found.values()) == locked, (found, locked)
 
 
 RING = "the ring of a CPU was full: the collector could not keep up"
@@ -458,11 +431,14 @@ for each in captures():
     test(f"perfetto {each}: who woke whom", wakers, each)
     if each != "demo":
         test(f"perfetto {each}: nothing is lost", losses, each, set(), {}, set())
-for each in captures() + ["lossy"]:
-    if os.environ.get("THAW_TRACE_PROCESSOR"):
-        test(f"perfetto {each}: trace_processor agrees", processor, each)
-    else:
-        print(f"skip perfetto {each}: trace_processor agrees: THAW_TRACE_PROCESSOR names none")
+for each in captures() + ["lossy", "lost", "names"]:
+    for option in {"story": ((), ("--thread", "worker-1")), "locks": ((), ("--from", "1s", "--to", "2600ms"))}.get(
+            each, ((),)):
+        where = " ".join(("perfetto", each) + option) + ": trace_processor agrees"
+        if os.environ.get("THAW_TRACE_PROCESSOR"):
+            test(where, processor, each, *option)
+        else:
+            print(f"skip {where}: THAW_TRACE_PROCESSOR names none")
 test("perfetto lossy: losses", losses, "lossy", {1}, {1: 5}, {
     (8300, 8400, 1, 42, RING), (8300, 8400, 1, 5, CLOCK), (8400, 8400, 1, 3, UNREAD)})
 test("perfetto lost: losses", losses, "lost", {0, 1, 2, 3, 4}, {}, {

@@ -282,7 +282,8 @@ static bool may_have_holder(const struct lock *lock)
 
 /*
  * Words read later than the event show the holder at that later time. If that thread has slept
- * since the event, it already held the lock then: no thread gets a lock asleep.
+ * since the event, it already held the lock then: no thread gets a lock asleep. Whether it slept on
+ * until the words were read is seen by how long it sleeps (follow.c).
  */
 static bool tells_holder(const struct ev_futex *e, const struct reading *r, uint64_t ts)
 {
@@ -325,8 +326,12 @@ void futex_event(struct model *m, const struct event *ev, uint64_t ts)
 	if (th->life->klock && m->locks.list.v[th->life->klock - 1].kind == LOCK_RTMUTEX &&
 	    lock->families == FAMILY_PI)
 		th->life->klock = 0;
-	if (may_have_holder(lock) && tells_holder(e, &r, ts) &&
-	    !is_handed_over(lock, index, r.owner))
+	if (!may_have_holder(lock) || !tells_holder(e, &r, ts) ||
+	    is_handed_over(lock, index, r.owner))
+		return;
+	if (e->op & FUTEX_OP_LATER)
+		chain_held_later(&m->chain, index, ts, (struct thread *)r.owner);
+	else
 		chain_seen(&m->chain, index, ts, r.owner ? SEEN_HELD : SEEN_NOBODY,
 			   (struct thread *)r.owner);
 }

@@ -73,6 +73,16 @@ void chain_seen(struct chain *c, uint32_t lock, uint64_t ts, enum seen_what what
 		th->watched = true;
 }
 
+void chain_held_later(struct chain *c, uint32_t lock, uint64_t ts, struct thread *th)
+{
+	note_seen(c, &(struct seen){.ts = ts,
+				    .lock = lock,
+				    .thread = th->index + 1,
+				    .what = SEEN_HELD,
+				    .later = true});
+	th->watched = true;
+}
+
 void chain_released(struct chain *c, uint32_t lock, uint64_t ts, struct thread *th,
 		    struct thread *next)
 {

@@ -40,6 +40,7 @@ struct seen {
 	uint32_t thread; /* index + 1; 0: nobody */
 	uint32_t next;	 /* RELEASED, HAD: who was woken to take it, index + 1; 0: not known */
 	uint8_t what;
+	bool later; /* HELD: read from memory some time after ts */
 };
 
 /* An interval of a watched thread. */
@@ -210,6 +211,8 @@ void chain_done(struct chain *c);
 
 void chain_seen(struct chain *c, uint32_t lock, uint64_t ts, enum seen_what what,
 		struct thread *th);
+/* HELD, as the words said some time later; the thread slept at ts. */
+void chain_held_later(struct chain *c, uint32_t lock, uint64_t ts, struct thread *th);
 void chain_released(struct chain *c, uint32_t lock, uint64_t ts, struct thread *th,
 		    struct thread *next);
 /* Stacks of the thread where it released the lock. */

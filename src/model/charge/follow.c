@@ -22,6 +22,9 @@
 #include "model/charge/charge.h"
 
 #include "base/search.h"
+#include "base/units.h"
+
+#define LATER_NS (100 * NSEC_PER_MSEC)
 
 uint32_t chain_holder_between(const struct seen *a, const struct seen *b)
 {
@@ -185,6 +188,25 @@ static uint64_t ran_at(const struct note_index *ix, uint32_t thread, uint64_t ts
 }
 
 /*
+ * A sign read from memory later than its moment, of a thread that then waited for a condition: it
+ * may have come back and got the lock before it was read. What was read is no older than LATER_NS.
+ */
+static const struct seen *believed(const struct holder_walk *w, uint32_t lock, const struct seen *a)
+{
+	const struct note_index *ix = w->ix;
+	const struct note *n;
+	size_t at;
+
+	if (!a || !a->later)
+		return a;
+	at = note_at(ix, a->thread - 1, a->ts);
+	n = at < ix->notes_of[a->thread] ? &ix->notes[ix->order[at]] : NULL;
+	return n && n->start <= a->ts && n->end - a->ts < LATER_NS && gives_back(w->c, n, lock)
+		       ? NULL
+		       : a;
+}
+
+/*
  * Since when `holder` (index + 1), which has the lock at b, may have had it: not before it came
  * back from its last wait for a condition, nor, where b is missing, before it ran. Returns `from`
  * or later.
@@ -251,10 +273,11 @@ void follow(struct holder_walk *w, uint32_t lock, const struct note *of, uint64_
 	while (from < to && from < w->hi) {
 		const struct seen *told = chain_told(at < end ? &ix->seen[at] : NULL, to);
 		const struct seen *next = told && told->ts <= to ? told : NULL;
+		const struct seen *sign = believed(w, lock, before);
 		uint64_t until = next ? next->ts : to;
-		uint32_t holder = chain_holder_between(before, told);
-		uint64_t since = held_since(w, lock, before, told, holder, from);
-		uint64_t last = held_until(w, lock, before, holder, until);
+		uint32_t holder = chain_holder_between(sign, told);
+		uint64_t since = held_since(w, lock, sign, told, holder, from);
+		uint64_t last = held_until(w, lock, sign, holder, until);
 
 		since = since < until ? since : until;
 		last = last > since ? last : since;
@@ -278,7 +301,7 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 		return to;
 	w->on[0] = WALK_NOBODY;
 	for (w->depth = 1; all > to; w->depth++) {
-		const struct seen *before, *next;
+		const struct seen *before, *next, *sign;
 		const struct lock *inner;
 		const struct note *n;
 		uint32_t holder;
@@ -290,19 +313,20 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 			break;
 		if (next && next->ts > all)
 			next = NULL;
-		holder = chain_holder_between(before, NULL);
+		sign = believed(w, lock, before);
+		holder = chain_holder_between(sign, NULL);
 		/* A sign from notes thrown away counts as earlier than all notes left. */
 		if (at > ix->seen_of[lock] && before->ts > since)
 			since = before->ts;
-		if (holder != chain_holder_between(before, next) ||
-		    held_since(w, lock, before, next, holder, since) > since ||
-		    held_since(w, lock, before, NULL, holder, since) > since) {
+		if (holder != chain_holder_between(sign, next) ||
+		    held_since(w, lock, sign, next, holder, since) > since ||
+		    held_since(w, lock, sign, NULL, holder, since) > since) {
 			parts = since;
 			break;
 		}
 		if (!holder || on_chain(w, holder - 1))
 			break;
-		all = held_until(w, lock, before, holder, next ? next->ts : all);
+		all = held_until(w, lock, sign, holder, next ? next->ts : all);
 		if (all < to)
 			break;
 		at = note_at(ix, holder - 1, to - 1);

@@ -310,13 +310,14 @@ def test_waits_of_thaw_itself():
     thaw("record", "-q", "-o", "c.thaw", "--", "/bin/sleep", "0.3")
     r = report("c.thaw")
     own = [w for w in r["waits"] if w["own"]]
-    check(len(own) == 1 and any(frame["module"] == "thaw" for frame in own[0]["stack"]), r["waits"])
+    # On a busy machine it may run so late that it need not wait.
+    check(len(own) <= 1 and all(any(frame["module"] == "thaw" for frame in w["stack"]) for w in own), r["waits"])
     check(not any(frame["module"] == "thaw" for w in r["waits"] if not w["own"] for frame in w["stack"]), r["waits"])
     check(sum(w["total_ns"] for w in r["waits"]) == r["threads"][0]["waiting_ns"], "all of it is there")
     # A sample may well find the command in thaw's code; a wait there is none of the command's.
     text = thaw("report", "--top", "100", "c.thaw").stdout
     waits = text[text.index("Longest waits"):text.index("\nLocks")]
-    check("launch_" not in waits and "thaw's own" in waits, text)
+    check("launch_" not in waits and ("thaw's own" in waits) == bool(own), text)
     recorder = start([THAW, "record", "-q", "-a", "-d", "1s", "-o", "c.thaw"])
     wait_for_events(recorder)
     tids = {int(t) for p in [recorder.pid] + [p for p in map(int, filter(str.isdigit, os.listdir("/proc")))

@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "wire/state.h"
@@ -134,17 +135,9 @@ static void take_areas(void *ctx, const struct scout_answer *a)
 
 static const struct area *area_at(const struct kept_place *k, uint64_t addr)
 {
-	size_t lo = 0, hi = k->n;
+	size_t at = SEARCH(0, k->n, i, k->areas[i].end <= addr);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (k->areas[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < k->n && k->areas[lo].start <= addr ? &k->areas[lo] : NULL;
+	return at < k->n && k->areas[at].start <= addr ? &k->areas[at] : NULL;
 }
 
 /* *ret NULL: not known yet, ask again later. */

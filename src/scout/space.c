@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 enum { CHUNK = 128 };
@@ -90,31 +91,15 @@ size_t space_count(const struct space *s)
 /* The first range that ends behind the address. */
 static struct space_pos first_behind(const struct space *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->chunks.n;
+	struct space_chunk *const *all = s->chunks.v;
 	struct space_pos pos = {0};
+	const struct space_chunk *c;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		const struct space_chunk *c = s->chunks.v[mid];
-
-		if (c->r[c->n - 1].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	pos.chunk = lo;
-	if (lo == s->chunks.n)
+	pos.chunk = SEARCH(0, s->chunks.n, i, all[i]->r[all[i]->n - 1].end <= addr);
+	if (pos.chunk == s->chunks.n)
 		return pos;
-	hi = s->chunks.v[lo]->n;
-	for (lo = 0; lo < hi;) {
-		size_t mid = (lo + hi) / 2;
-
-		if (s->chunks.v[pos.chunk]->r[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	pos.at = lo;
+	c = all[pos.chunk];
+	pos.at = SEARCH(0, c->n, i, c->r[i].end <= addr);
 	return pos;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Tables whose rows have a number: wakes and losses in the order of time, and those that are short.
  */
+#include "base/search.h"
 #include "sql/private.h"
 
 static void cell_at(const struct list *l, size_t row, unsigned column, struct cell *c)
@@ -30,21 +31,17 @@ enum narrows list_narrows(enum table table, unsigned column)
 	return tables_column_is_text(table, column) ? NARROWS_NOTHING : NARROWS_THREAD;
 }
 
+static int64_t number_at(const struct list *l, size_t row, unsigned column)
+{
+	struct cell c;
+
+	cell_at(l, row, column, &c);
+	return c.i;
+}
+
 static size_t first_from(const struct list *l, unsigned column, int64_t ts)
 {
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		struct cell c;
-
-		cell_at(l, mid, column, &c);
-		if (c.i < ts)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(0, l->n, row, number_at(l, row, column) < ts);
 }
 
 static void list_narrow(struct list *l, const struct term *t)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "model/summary/parts.h"
 
 #define SLOT_BIT(slot) (1ull << (slot))
@@ -250,18 +251,7 @@ static void scan_narrow(int64_t *lo, int64_t *hi, const struct term *t)
 /* The first stretch with a start (or end) at or after a time. */
 static size_t first_from(const struct lane *l, int64_t ts, bool ends)
 {
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		uint64_t at = ends ? lane_end(l, mid) : lane_start(l, mid);
-
-		if ((int64_t)at < ts)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(0, l->n, i, (int64_t)(ends ? lane_end(l, i) : lane_start(l, i)) < ts);
 }
 
 static void enter_lane(struct scan *s, uint32_t thread)

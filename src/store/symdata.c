@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/search.h"
 #include "store/tables.h"
 
 #define NONE UINT32_MAX
@@ -76,21 +77,15 @@ static void put_in_order(struct symdata *s)
 
 const struct data_symbol *symdata_find(struct symdata *s, uint32_t module, uint64_t address)
 {
-	size_t lo = 0, hi;
+	const struct symbol_piece *p;
+	size_t lo;
 	uint32_t at;
 
 	if (!s->in_order)
 		put_in_order(s);
-	hi = s->v.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct symbol_piece *p = &s->v.v[mid];
-
-		if (p->module < module || (p->module == module && p->d.begin <= address))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	p = s->v.v;
+	lo = SEARCH(0, s->v.n, i,
+		    p[i].module < module || (p[i].module == module && p[i].d.begin <= address));
 	for (at = lo ? (uint32_t)lo - 1 : NONE; at != NONE; at = s->v.v[at].around)
 		if (symdata_holds(&s->v.v[at], module, address))
 			return &s->v.v[at].d;

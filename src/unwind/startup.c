@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "unwind/pieces.h"
 
 #define GAP_MIN 64u
@@ -48,17 +49,7 @@ static void insert_runs(struct pieces *p, size_t at, uint32_t begin, const struc
 /* The first piece that ends behind an address. */
 static size_t piece_behind(const struct pieces *p, uint32_t addr)
 {
-	size_t lo = 0, hi = p->list.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (p->list.v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(0, p->list.n, i, p->list.v[i].end <= addr);
 }
 
 /* Where a byte sequence first occurs in [from, to), or `to`. */

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "unwind_tables/mutex.h"
 
 #define RESERVED 2u /* the first words: a rule for "nothing is known" */
@@ -57,16 +58,8 @@ static bool adjoin(struct shelf_part a, struct shelf_part b)
 
 static void free_add(struct shelves *s, struct shelf_part p)
 {
-	size_t lo = 0, hi = s->free.n;
+	size_t lo = SEARCH(0, s->free.n, i, s->free.v[i].at < p.at);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (s->free.v[mid].at < p.at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo && adjoin(s->free.v[lo - 1], p)) {
 		s->free.v[lo - 1].n += p.n;
 		p = s->free.v[--lo];

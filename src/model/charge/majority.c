@@ -96,21 +96,14 @@ void majority_vote(const struct majority *m, uint64_t from, uint64_t to, struct 
 /* The time of those with this key up to a moment. */
 static uint64_t time_until(const struct majority *m, uint32_t key, uint64_t ts)
 {
-	size_t lo = 0, hi = m->by_key.n;
-	const struct majority_of *of;
+	const struct majority_of *of = m->by_key.v;
+	size_t n =
+		SEARCH(0, m->by_key.n, i,
+		       of[i].key < key || (of[i].key == key && m->spans.v[of[i].span].start < ts));
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		of = &m->by_key.v[mid];
-		if (of->key < key || (of->key == key && m->spans.v[of->span].start < ts))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || m->by_key.v[lo - 1].key != key)
+	if (!n || of[n - 1].key != key)
 		return 0;
-	of = &m->by_key.v[lo - 1];
+	of += n - 1;
 	return of->before + part(m, of->span, 0, ts);
 }
 

@@ -57,6 +57,8 @@ static void on_interval(void *arg, const struct interval *iv)
 							      .row = row,
 							      .file = iv->file});
 		}
+		if (!m->reasons_only)
+			killed_waited(m, iv, row);
 	}
 	if (!m->reasons_only && (iv->thread->watched || iv->lock ||
 				 (iv->state & ~(uint32_t)STATE_INTERRUPTIBLE &&
@@ -189,6 +191,7 @@ void model_free(struct model *m)
 	classify_done(&m->classify);
 	vec_done(&m->gaps);
 	vec_done(&m->open);
+	vec_done(&m->last_waits);
 	for (size_t i = 0; i < m->steps.n; i++)
 		free(m->steps.v[i].note);
 	vec_done(&m->steps);
@@ -410,6 +413,7 @@ void model_finish(struct model *m)
 {
 	timeline_finish(&m->timeline);
 	if (!m->times_only) {
+		killed_settle(m);
 		model_decide(m);
 		m->chain.decided = true;
 		chain_charge(&m->chain, true);

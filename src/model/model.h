@@ -15,6 +15,7 @@
 #include "model/wait/classify.h"
 #include "model/gil.h"
 #include "model/guarded.h"
+#include "model/killed.h"
 #include "model/lock/lock.h"
 #include "model/suspects.h"
 #include "model/wait/names.h"
@@ -103,10 +104,11 @@ struct recent_stop {
 	bool guessed;
 };
 
-/* A wait that had not ended when the recording did. */
+/* A wait that had not ended when the recording did, or its thread. */
 struct open_wait {
 	const struct thread *thread;
 	uint64_t start;
+	uint64_t end;  /* of the thread; 0: it lived on */
 	uint32_t lock; /* as in struct interval */
 	uint32_t row;  /* of the tally */
 	uint32_t file; /* as in struct interval */
@@ -146,7 +148,8 @@ struct model {
 	bool times_only;
 	bool reasons_only;
 	VEC(struct gap) gaps;
-	VEC(struct open_wait) open;   /* that had not ended when the recording did */
+	VEC(struct open_wait) open;
+	last_wait_vec last_waits;
 	VEC(struct model_step) steps; /* in the order of time, those outside of the window too */
 	interval_fn sink;
 	sample_fn sample_sink;

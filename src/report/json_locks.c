@@ -307,6 +307,12 @@ static void put_party(struct json *j, const char *key, const struct thread *t)
 	json_obj_end(j);
 }
 
+static void put_until(struct json *j, const struct summary *s, const struct stuck_wait *w)
+{
+	json_u64_if(j, "until_ns", w->with_life, w->end - s->model->timeline.begin);
+	json_bool(j, "killed", thread_was_killed(w->thread));
+}
+
 /* Circles of threads, each of which waits for the next one, when the recording ended. */
 void json_put_deadlocks(struct json *j, const struct summary *s)
 {
@@ -330,6 +336,7 @@ void json_put_deadlocks(struct json *j, const struct summary *s)
 			put_party(j, "waits_for", w->for_);
 			json_bool(j, "since_before", w->before);
 			json_u64(j, "since_ns", w->start - s->model->timeline.begin);
+			put_until(j, s, w);
 			json_obj_end(j);
 		}
 		json_arr_end(j);
@@ -361,6 +368,7 @@ void json_put_stuck(struct json *j, const struct summary *s, size_t rows)
 		put_party(j, "waits_for", w->for_);
 		json_bool(j, "since_before", w->before);
 		json_u64(j, "since_ns", w->start - s->model->timeline.begin);
+		put_until(j, s, w);
 		json_put_stack(j, "stack", &s->model->names, w->kstack, w->ustack);
 		json_obj_end(j);
 	}

@@ -120,20 +120,25 @@ static void say_member(struct buf *b, const struct summary *s, const struct stuc
 
 static void say_since(struct buf *b, const struct summary *s, const struct stuck_wait *w, size_t n)
 {
-	const struct timeline *t = &s->model->timeline;
-	uint64_t last = 0;
+	uint64_t last = 0, end = w[0].end;
 	bool before = true;
 	char time[TEXT];
 
 	for (size_t i = 0; i < n; i++) {
 		before &= w[i].before;
 		last = w[i].start > last ? w[i].start : last;
+		end = w[i].end < end ? w[i].end : end;
 	}
+	units_duration(time, sizeof(time), end > last ? end - last : 0);
 	if (before)
 		buf_printf(b, ", since before the recording began");
+	else if (w[0].with_life)
+		buf_printf(b, ", for %s", time);
 	else
-		buf_printf(b, ", for the last %s of the recording",
-			   units_duration(time, sizeof(time), t->end > last ? t->end - last : 0));
+		buf_printf(b, ", for the last %s of the recording", time);
+	if (w[0].with_life)
+		buf_printf(b, ", until the process %s",
+			   thread_was_killed(w[0].thread) ? "was killed" : "ended");
 }
 
 static void say_behind(struct buf *b, const struct stuck *st, uint32_t circle, const char *before)
@@ -210,9 +215,8 @@ static void say_signaller(struct buf *b, const struct summary *s, const struct s
 		buf_printf(b, ", and nobody %s it since: %s did last, %s before", did, name,
 			   units_duration(time, sizeof(time), w->start - w->signalled));
 	else
-		buf_printf(
-			b, "; %s %s it last, %s before the end, and woke another", name, did,
-			units_duration(time, sizeof(time), s->model->timeline.end - w->signalled));
+		buf_printf(b, "; %s %s it last, %s before the end, and woke another", name, did,
+			   units_duration(time, sizeof(time), w->end - w->signalled));
 }
 
 /* ", in read of /mnt/data/log (nfs4, server:/export)" */

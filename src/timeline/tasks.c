@@ -90,6 +90,8 @@ void task_exit(struct timeline *t, uint32_t cpu, const struct ev_exit *e, uint64
 {
 	struct thread *th = cpu_thread(t, e->tid, cpu, ts);
 
-	if (th)
-		th->exit_ts = later(ts, 1);
+	if (!th)
+		return;
+	th->exit_ts = later(ts, 1);
+	th->exit_code = e->code;
 }

@@ -33,6 +33,7 @@ struct thread {
 	char *first_name;    /* NULL: the same */
 	uint64_t start, end; /* observed, not clipped to a window */
 	uint64_t exit_ts;    /* 0: it did not end */
+	uint32_t exit_code;  /* as wait(2) reports it */
 	uint64_t waits[REASONS];
 	uint64_t samples;
 	/* How much of a wait that crosses an edge of the window lies outside. */
@@ -45,6 +46,12 @@ static inline uint64_t thread_wall(const struct thread *t)
 {
 	return t->total[INTERVAL_RUNNING] + t->total[INTERVAL_RUNNABLE] +
 	       t->total[INTERVAL_WAITING] + t->total[INTERVAL_LOST];
+}
+
+/* It was ended by a signal, to it or to another thread of its process. */
+static inline bool thread_was_killed(const struct thread *t)
+{
+	return t->exit_ts && (t->exit_code & 0x7f);
 }
 
 /* A recording is about these threads: neither the kernel's nor thaw's own. */

@@ -304,6 +304,41 @@ def test_recorded_from_the_start():
     check("Deadlock of " in re.sub(r"\s+", " ", thaw("report", "c.thaw").stdout), "the stall's line")
 
 
+def ended_circle(killed):
+    """The deadlock of a command that is no more."""
+    r = report("c.thaw")
+    rows = r["deadlocks"][0]["threads"] if r["deadlocks"] else []
+    got = {row["comm"]: (lock_name(r, row["lock"]), row["waits_for"]["comm"]) for row in rows}
+    check(got == {"charger": ("sessions", "expirer"), "expirer": ("accounts", "charger")}, first(r))
+    check(all(row["killed"] == killed and row["until_ns"] <= r["capture"]["duration_ns"] for row in rows), rows)
+    check(all(w["wakers"] == [] for w in r["waits"] if w["reason"] == "mutex"), "somebody woke them")
+    said = f"until the process {'was killed' if killed else 'ended'}"
+    check("are deadlocked" in first(r) and said in first(r), first(r))
+    return first(r)
+
+
+def test_deadlock_until_the_process_exits():
+    """Its end wakes all of its threads, and none of them goes on."""
+    r = thaw("record", "-q", "-o", "c.thaw", "--", HANGS, "mutexes", "exit")
+    check(r.returncode == 0, r.stderr)
+    said = ended_circle(False)
+    # A range that ends before the process does has the deadlock, too.
+    begun = max(row["since_ns"] for row in report("c.thaw")["deadlocks"][0]["threads"])
+    zoomed = report("c.thaw", "--to", f"{begun + 300_000_000}ns")
+    check("are deadlocked" in first(zoomed), first(zoomed))
+    earlier = report("c.thaw", "--to", f"{max(begun - 1_000_000, 1)}ns")
+    check(not earlier["deadlocks"], earlier["deadlocks"])
+    return said
+
+
+def test_deadlock_until_the_process_is_killed():
+    recorder = start([THAW, "record", "-q", "-o", "c.thaw", "--", HANGS, "mutexes"])
+    pid = json.loads(recorder.stdout.readline())["pid"]
+    os.kill(pid, signal.SIGKILL)
+    recorder.wait(timeout=60)
+    return ended_circle(True)
+
+
 def test_waits_of_thaw_itself():
     """A command waits in thaw's own code until it may run; and with -a thaw is among those recorded. The report lists
     neither as a wait of what was recorded, but the sum has both."""

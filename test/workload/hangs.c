@@ -2,7 +2,8 @@
 /*
  * Programs that do not go on: `hangs CASE`. When all threads are where they will stay, it prints a
  * line that says who they are, and stays so until it is killed. It is for those who come later: a
- * recorder that attaches sees nobody go to sleep and nobody wake.
+ * recorder that attaches sees nobody go to sleep and nobody wake. `hangs CASE exit` ends by itself
+ * a while later.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -45,6 +46,14 @@ static pthread_t thread(const char *name, void *(*fn)(void *), void *arg)
 	return t;
 }
 
+static int exits;
+
+static void *giver_up(void *arg)
+{
+	usleep(500000);
+	exit(0);
+}
+
 /* All but the calling thread sleep where they will. */
 static void ready(const char *name)
 {
@@ -52,6 +61,8 @@ static void ready(const char *name)
 	nap();
 	printf("{\"case\":\"%s\",\"pid\":%d}\n", name, (int)getpid());
 	fflush(stdout);
+	if (exits)
+		thread("giver_up", giver_up, NULL);
 }
 
 /* ---- two mutexes, the wrong way round; a third thread that wants one of them ---- */
@@ -418,6 +429,7 @@ int main(int argc, char **argv)
 		     {"waitv", hang_waitv},
 		     {"idle", hang_idle}};
 
+	exits = argc > 2 && !strcmp(argv[2], "exit");
 	pthread_barrier_init(&both, NULL, 2);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (!strcmp(name, cases[i].name)) {

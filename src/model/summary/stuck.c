@@ -35,6 +35,8 @@ static struct stuck_wait stuck_of(const struct summary *s, const struct open_wai
 	const struct wait_row *r = &m->tally.waits.v[o->row];
 	struct stuck_wait w = {.thread = o->thread,
 			       .start = o->start,
+			       .end = o->end ? o->end : m->timeline.end,
+			       .with_life = o->end,
 			       .before = o->start <= m->timeline.begin,
 			       .reason = r->verdict.reason,
 			       .lock = SIZE_MAX,
@@ -174,6 +176,15 @@ static int by_rank(const void *pa, const void *pb)
 	return a->thread->index < b->thread->index ? -1 : a->thread->index > b->thread->index;
 }
 
+static bool is_kept(const struct stuck_wait *w, const bool *chosen)
+{
+	if (w->circle)
+		return true;
+	if (!chosen[w->thread->index])
+		return false;
+	return !w->with_life || w->behind || thread_was_killed(w->thread);
+}
+
 void summary_stuck(struct summary *s, const bool *chosen)
 {
 	const struct model *m = s->model;
@@ -181,7 +192,7 @@ void summary_stuck(struct summary *s, const bool *chosen)
 	struct stuck_walk w = {.st = &s->stuck};
 	size_t n = 0;
 
-	if (!m->open.n || m->timeline.to < m->timeline.end)
+	if (!m->open.n)
 		return;
 	w.of = mem_zalloc((threads + 1) * sizeof(*w.of));
 	w.when = mem_zalloc((m->open.n + 1) * sizeof(*w.when));
@@ -193,7 +204,7 @@ void summary_stuck(struct summary *s, const bool *chosen)
 	find_circles(&w);
 	find_behind(&w);
 	for (size_t i = 0; i < s->stuck.waits.n; i++)
-		if (chosen[s->stuck.waits.v[i].thread->index] || s->stuck.waits.v[i].circle)
+		if (is_kept(&s->stuck.waits.v[i], chosen))
 			s->stuck.waits.v[n++] = s->stuck.waits.v[i];
 	s->stuck.waits.n = n;
 	if (n)
@@ -206,6 +217,8 @@ uint32_t stuck_in_circle(const struct summary *s, const struct thread *t, uint64
 {
 	for (size_t i = 0; i < s->stuck.waits.n && s->stuck.waits.v[i].circle; i++)
 		if (s->stuck.waits.v[i].thread == t)
-			return s->stuck.waits.v[i].start < ts ? s->stuck.waits.v[i].circle : 0;
+			return s->stuck.waits.v[i].start < ts && ts <= s->stuck.waits.v[i].end
+				       ? s->stuck.waits.v[i].circle
+				       : 0;
 	return 0;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits that had not ended when the recording did, and who waits for whom: for the holder of a
- * lock, for a thread to end. A circle of them is a deadlock: none of its threads will ever go on.
+ * Waits that had not ended when the recording did, or their process, and who waits for whom: for
+ * the holder of a lock, for a thread to end. A circle of them is a deadlock: none of its threads
+ * would ever have gone on.
+ *
+ * A process that exits leaves idle threads behind in their waits, and that is no hang. So waits
+ * that ended with their process are here only if a signal killed it, or in a deadlock.
  */
 #ifndef THAW_MODEL_STUCK_H
 #define THAW_MODEL_STUCK_H
@@ -14,7 +18,9 @@
 struct stuck_wait {
 	const struct thread *thread;
 	uint64_t start;
-	bool before; /* it began before the recording */
+	uint64_t end;	/* when the thread did; or the recording */
+	bool before;	/* it began before the recording */
+	bool with_life; /* it ended with the thread */
 	enum reason reason;
 	size_t lock;		   /* into summary.locks; SIZE_MAX: none that was chosen */
 	uint32_t of;		   /* the same lock by its index in the model, + 1; 0: none */

@@ -145,6 +145,18 @@ void tally_outside(struct tally *t, const struct interval *iv, uint64_t inside)
 	w->outside_count += count;
 }
 
+void tally_not_woken(struct tally *t, uint32_t row, const struct waker *w, uint64_t ns)
+{
+	struct wait_row *r = &t->waits.v[row];
+	struct waker_row *by = waker_row(t, row, w);
+
+	r->open++;
+	by->total -= ns;
+	by->count--;
+	if (r->max_waker.known && r->max_waker.ts == w->ts)
+		r->max_waker = (struct waker){0};
+}
+
 void tally_done(struct tally *t)
 {
 	vec_done(&t->samples);

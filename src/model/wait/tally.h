@@ -71,6 +71,8 @@ uint32_t tally_wait_row(struct tally *t, const struct interval *iv);
 uint32_t tally_wait(struct tally *t, const struct interval *iv);
 /* A wait of which only `inside` nanoseconds lie in the window. */
 void tally_outside(struct tally *t, const struct interval *iv, uint64_t inside);
+/* A wait in that row, of that length, was never ended after all: that waking was none. */
+void tally_not_woken(struct tally *t, uint32_t row, const struct waker *w, uint64_t ns);
 void tally_done(struct tally *t);
 
 #endif

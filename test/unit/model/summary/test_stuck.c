@@ -83,6 +83,97 @@ static void test_ended(void **state)
 	finish(f, s);
 }
 
+/* Woken by another thread, without a release, to its own end. */
+static void die(struct feed *f, uint64_t ts, uint32_t tid, uint32_t code)
+{
+	WAKING(ts, 1, tid, 1);
+	SWITCH(ts + 10, tid, 0, tid, 0);
+	EV(ts + 20, tid, EV_EXIT, .exit = {tid, code});
+	SWITCH(ts + 30, tid, tid, 0, STATE_DEAD);
+}
+
+/* Two in a circle, one behind it, and one that waits for work, when the process ends. */
+static struct summary *process_ends(struct feed *f, uint32_t code)
+{
+	begin(f, 5);
+	SLEEP_ON(100, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(110, 4, 4, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(120, 3, 3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	SLEEP_ON(130, 5, 5, Z, OP_BITSET, 0, 0);
+	/* Others are faster to die than the first one, which is preempted meanwhile. */
+	WAKING(500, 1, 2, 1);
+	SWITCH(505, 2, 0, 2, 0);
+	SWITCH(507, 2, 2, 0, STATE_PREEMPTED);
+	die(f, 510, 3, code);
+	die(f, 550, 4, code);
+	die(f, 590, 5, code);
+	SWITCH(640, 2, 0, 2, 0);
+	/* It waits for the core dump before it ends. */
+	EV(642, 2, EV_SWITCH, .switch_ = {2, 0, STATE_UNINTERRUPTIBLE, 202 + 1});
+	WAKING(650, 1, 2, 1);
+	SWITCH(652, 2, 0, 2, 0);
+	EV(660, 2, EV_EXIT, .exit = {2, code});
+	SWITCH(670, 2, 2, 0, STATE_DEAD);
+	return end(f, 1000);
+}
+
+static void test_process_ended(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s = process_ends(f, 0);
+
+	assert_int_equal(s->stuck.circles, 1);
+	assert_int_equal(stuck(s, 2)->circle, 1);
+	assert_int_equal(stuck(s, 2)->end, 500);
+	assert_true(stuck(s, 2)->with_life);
+	assert_int_equal(stuck(s, 3)->circle, 1);
+	assert_int_equal(stuck(s, 4)->behind, 1);
+	assert_null(stuck(s, 5));
+	/* Nobody woke them. */
+	for (size_t i = 0; i < f->m->tally.wakers.n; i++)
+		assert_false(f->m->tally.wakers.v[i].count &&
+			     f->m->tally.waits.v[f->m->tally.wakers.v[i].wait].lock);
+	finish(f, s);
+}
+
+static void test_process_killed(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s = process_ends(f, 9);
+
+	assert_int_equal(s->stuck.circles, 1);
+	assert_non_null(stuck(s, 5));
+	assert_int_equal(stuck(s, 5)->end, 590);
+	finish(f, s);
+}
+
+/* A thread that got the lock, or was joined, and then ends, was not woken to end. */
+static void test_went_on_and_ended(void **state)
+{
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f, 4);
+	SLEEP_ON(100, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(110, 4, 4, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(120, 3, 3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	EV(500, 3, EV_WAKING, .waking = {2, 1, WAKE_TASK | WAKE_RELEASE, 0, 0});
+	SWITCH(510, 2, 0, 2, 0);
+	EV(520, 2, EV_EXIT, .exit = {2, 0});
+	SWITCH(530, 2, 2, 0, STATE_DEAD);
+	/* Interrupted by a signal, it waits for something else before it ends. */
+	WAKING(600, 1, 3, 1);
+	SWITCH(610, 3, 0, 3, 0);
+	SWITCH(620, 3, 3, 0, STATE_INTERRUPTIBLE);
+	die(f, 630, 3, 9);
+	s = end(f, 1000);
+	assert_int_equal(s->stuck.circles, 0);
+	assert_null(stuck(s, 2));
+	assert_null(stuck(s, 3));
+	assert_non_null(stuck(s, 4));
+	finish(f, s);
+}
+
 /* Asleep since before anybody looked, as the recorder was told. */
 static void test_since_before(void **state)
 {
@@ -168,8 +259,13 @@ static void test_long_row(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_circle),	     cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_since_before), cmocka_unit_test(test_file),
+		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_process_ended),
+		cmocka_unit_test(test_process_killed),
+		cmocka_unit_test(test_went_on_and_ended),
+		cmocka_unit_test(test_since_before),
+		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_long_row),
 	};
 

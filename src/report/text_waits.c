@@ -48,7 +48,7 @@ static void text_waits_row(const struct text_report *p, const struct wait_place 
 
 	if (w->wakers.n)
 		words_waker(who, sizeof(who), &w->wakers.v[0], 18);
-	else if (w->open == w->count)
+	else if (w->open)
 		snprintf(who, sizeof(who), "nobody");
 	fprintf(p->out, "  %-*s %7s %6s %8s  %-20s  %s\n", FOR_WIDE, reason_label(w->reason),
 		units_duration(total, sizeof(total), w->total),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The rules of unwind tables and the steps by them, of the machine that thaw is built for. */
+/* The unwind rules, and the step that applies one, of the machine that thaw is built for. */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "arch/x86_64/unwind.h"
 #else

@@ -25,7 +25,7 @@ struct json {
 };
 
 void json_init(struct json *j, FILE *out);
-/* Behind what is in the buffer already. */
+/* Appends to what is in the buffer already. */
 void json_init_buf(struct json *j, struct buf *into);
 /* key is NULL inside an array and at the top. */
 void json_obj(struct json *j, const char *key);

@@ -108,7 +108,7 @@ bool map_del(struct map *m, uint64_t key)
 	for (i = (hole + 1) & m->mask; m->slots[i].key; i = (i + 1) & m->mask) {
 		size_t h = home(m, m->slots[i].key);
 
-		/* An entry may fill the hole unless its home lies behind the hole. */
+		/* An entry may fill the hole unless its home comes after the hole. */
 		if (((i - h) & m->mask) >= ((i - hole) & m->mask)) {
 			m->slots[hole] = m->slots[i];
 			hole = i;

@@ -10,7 +10,7 @@
 
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
-/* Many megabytes that are filled from one end: in large pages, if there are any. For free(). */
+/* Many megabytes that are filled from one end: in large pages, if there are any. free() it. */
 void *mem_slab(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_grow(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 char *mem_strdup(const char *s) __attribute__((malloc, returns_nonnull));

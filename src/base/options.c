@@ -191,7 +191,7 @@ int options_parse(const struct option_row *rows, int argc, char **argv, unsigned
 	return 0;
 }
 
-/* Behind HELP_AT columns that are there already, broken at blanks. */
+/* Prints text, wrapped, after the HELP_AT columns already written. */
 static void put_help(const char *text, FILE *out)
 {
 	size_t at = HELP_AT;

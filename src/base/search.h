@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Searching in what is sorted. */
+/* Binary search. */
 #ifndef THAW_BASE_SEARCH_H
 #define THAW_BASE_SEARCH_H
 
 #include <stddef.h>
 
 /*
- * The first index of [from, to) at which `before` does not hold, or `to`. `before` is an expression
- * of `i`, an index, and holds for all up to some place and for none from there on.
+ * The first index i in [from, to) for which `before`, an expression of `i`, is false, or `to`. It
+ * must be true up to some place and false from there on.
  */
 #define SEARCH(from, to, i, before)                                                                \
 	({                                                                                         \

@@ -22,7 +22,7 @@ uint32_t text_code(const char *s, size_t n);
 
 /*
  * Is the character at s, of n bytes (text_utf8_len()), one that is only shown? Not those that a
- * terminal obeys (C0, C1), that end a line, or that turn the direction of what stands around them.
+ * terminal obeys (C0, C1), that end a line, or that change the direction of the text around them.
  */
 bool text_is_shown(const char *s, size_t n);
 

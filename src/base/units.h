@@ -14,7 +14,7 @@
 int units_parse_duration(const char *s, uint64_t unit_ns, uint64_t *ret_ns);
 /* "4096", "64K", "16M", "1G". */
 int units_parse_size(const char *s, uint64_t *ret_bytes);
-/* The names of units that these know: the i-th, NULL behind the last. */
+/* The names of units that these know: the i-th, NULL after the last. */
 const char *units_duration_name(size_t i);
 const char *units_size_name(size_t i);
 int units_parse_u64(const char *s, uint64_t *ret);

@@ -12,7 +12,7 @@
 
 /*
  * What may stand beside the options. A command is the first operand with all that follow, or
- * everything behind "--".
+ * everything after "--".
  */
 enum cmd_operand {
 	OPERAND_NONE,
@@ -23,7 +23,7 @@ enum cmd_operand {
 	OPERAND_TEXT, /* nothing that could be offered */
 };
 
-/* Options whose values are words out of a list: word(i) is the i-th, NULL behind the last. */
+/* Options whose values are words out of a list: word(i) is the i-th, NULL after the last. */
 struct cmd_words {
 	const char *option; /* its long name; "": the operand */
 	const char *(*word)(size_t i);
@@ -33,7 +33,7 @@ struct cmd_words {
 struct cmd_form {
 	const char *usage; /* of --help, before the options */
 	const struct option_row *rows;
-	void (*more)(void);	      /* behind them; NULL: nothing */
+	void (*more)(void);	      /* after them; NULL: nothing */
 	enum cmd_operand operands[3]; /* in their order, as many as there may be, then NONE */
 	const char *schema; /* of --json, or its shape in words; NULL: there is no such option */
 	const struct cmd_words *words; /* NULL, or ends with one whose option is NULL */
@@ -69,7 +69,7 @@ void cmd_show_help(const struct cmd_form *f);
  */
 int cmd_parse(const struct cmd_form *f, int argc, char **argv, void *into, const char **ret_path);
 
-#define CMD_CAPTURE "capture.thaw" /* that is read and written unless another is named */
+#define CMD_CAPTURE "capture.thaw" /* unless another is named */
 
 struct reader;
 /*
@@ -77,7 +77,7 @@ struct reader;
  * as far as this machine still knows them.
  */
 int cmd_open(const char *path, bool names, struct reader **ret);
-/* Tells on stderr what is damaged, for verbs whose answer has no place for it. */
+/* Says on stderr what is damaged, for verbs whose answer has no place for it. */
 void cmd_tell_damage(const char *verb, const char *path, struct reader *r);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The script for zsh: one _arguments a verb, whose specifications are made from the option rows. It
- * works as a file _thaw in $fpath and when it is sourced behind compinit.
+ * works as a file _thaw in $fpath and when it is sourced after compinit.
  */
 #include "base/mem.h"
 #include "cmd/completion.h"

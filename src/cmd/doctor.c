@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * thaw doctor: what this machine allows, in words for somebody who has other worries. The exit
+ * thaw doctor: what this machine allows, in words for somebody with other worries. The exit
  * status is the verdict: 0 good, 1 degraded, 2 refused.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What thaw doctor has found out, and the two ways to tell it. */
+/* What thaw doctor has found out, and the two ways to say it. */
 #ifndef THAW_CMD_DOCTOR_H
 #define THAW_CMD_DOCTOR_H
 

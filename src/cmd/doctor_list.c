@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The table of what the guard knows, as it stands in docs/guard.md: one source, src/guard/bugs.def.
+/*
+ * The table of what the guard knows, as it stands in docs/guard.md: one source, src/guard/bugs.def.
  */
 #include <stdio.h>
 

@@ -10,7 +10,7 @@ extern const struct exporter *const cmd_exporters[];
 
 /* A line a format, for --help. */
 void formats_list(FILE *out);
-/* What there is to know of each, for a person at a terminal. */
+/* All that there is to know about each, for a person at a terminal. */
 void formats_text(FILE *out);
 /* The same as a table in Markdown: it stands in docs/export.md. */
 void formats_table(FILE *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* thaw help: the verbs and the topics, and what there is to say about one of them. */
+/* thaw help: the verbs and the topics, or one of them in full. */
 #include "cmd/help.h"
 
 #include <string.h>

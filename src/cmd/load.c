@@ -27,7 +27,7 @@ int cmd_check_choice(struct cmd_choice *c)
 	return rc;
 }
 
-/* The recording's begin is a mark near the front, or else the first event. */
+/* The start of the recording is a mark near the front, or else the first event. */
 static int find_span(const char *path, struct moment_span *ret)
 {
 	uint64_t begin = 0;

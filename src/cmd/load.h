@@ -36,7 +36,7 @@ struct cmd_choice {
 /* --from and --to, as far as they can be checked without the capture. */
 int cmd_check_choice(struct cmd_choice *c);
 
-/* Both since the recording's begin; to 0: its end. */
+/* Both since the start of the recording; to 0: its end. */
 int cmd_window(const char *path, const struct cmd_choice *c, uint64_t *ret_from, uint64_t *ret_to);
 
 struct cmd_capture {

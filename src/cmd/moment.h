@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A moment of a recording as people name it: how long after its begin ("3.2s"), or by the clock
+ * A moment of a recording as people write it: how long after its start ("3.2s"), or by the clock
  * that reports print ("04:45:39.449", with a date if need be). The second form needs a capture to
  * mean anything.
  */
@@ -13,7 +13,7 @@
 struct cmd_moment {
 	const char *word;   /* as it was written; NULL: not given */
 	bool clock;	    /* by the clock */
-	uint64_t ns;	    /* since the begin; by the clock: of the second */
+	uint64_t ns;	    /* since the start; by the clock: of the second */
 	bool dated;	    /* the clock has a date */
 	bool whole;	    /* no fraction of a second was written */
 	int year, mon, day; /* from 1900 and 0 on, as in struct tm */
@@ -28,7 +28,7 @@ struct moment_span {
 	uint64_t begin, end;
 };
 
-/* Since its begin. -ERANGE with words if it is not a moment of the recording. */
+/* Since its start. -ERANGE with words if it is not a moment of the recording. */
 int moment_resolve(const struct cmd_moment *m, const struct moment_span *span, uint64_t *ret);
 
 #endif

@@ -30,7 +30,7 @@ static void catch_signals(void)
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
 		struct sigaction old;
 
-		/* nohup and background shells ignore some of them: leave it so. */
+		/* nohup and background shells ignore some of them: keep that. */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &sa, NULL);
 	}

@@ -68,7 +68,7 @@ struct recording_opts {
 	RECORDING_ROW_(0, "max-overhead", OPTION_STR, at, max_overhead, "PERCENT",                 \
 		       "of the machine's CPU time; above it, thaw steps back (3)", 0, 0)
 
-/* The words of --engine: the i-th, NULL behind the last. */
+/* The words of --engine: the i-th, NULL after the last. */
 const char *recording_engine_word(size_t i);
 /* For a form's list of words: those of the rows above. */
 #define RECORDING_WORDS                                                                            \
@@ -97,7 +97,8 @@ int recording_run(const struct recording *rec, const struct session_hooks *hooks
 /* Prints to stderr the steps that the recording took to spare the machine. */
 void recording_tell_steps(const struct session_result *res);
 
-/* What a shell would say of a recording that failed: 1; 126 or 127 for a command that cannot run.
+/*
+ * What a shell would say of a recording that failed: 1; 126 or 127 for a command that cannot run.
  */
 int recording_failed(const struct recording *rec, int rc, const struct session_result *res);
 

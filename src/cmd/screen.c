@@ -24,7 +24,7 @@ static void ask_size(struct screen *s)
 	s->cols = size.ws_col;
 }
 
-/* Everything scrolls again; the cursor stays where the others had it, our part becomes empty. */
+/* Lets everything scroll again; the cursor stays where the others had it, and our part is empty. */
 static void screen_release(struct screen *s)
 {
 	if (s->height)

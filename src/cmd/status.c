@@ -10,7 +10,7 @@
 /* Rates over a shorter time mislead: the first millisecond has the cost of starting. */
 #define RATES_NS (NSEC_PER_SEC / 2)
 
-/* What happens a second, and what thaw uses, since the last line. */
+/* What happened each second, and what thaw used, since the last line. */
 static void show_rates(struct status_line *s, const struct session_status *st)
 {
 	uint64_t ns = st->elapsed_ns - s->last_ns;

@@ -16,9 +16,9 @@ enum { ESC = 0x1b, HELD_MAX = 12, PIECE = 4096 };
 struct gate {
 	int fd;
 	bool colours;
-	/* Tabs of scripts for shells, and CR LF, which ends a line of CSV. */
+	/* Lets tabs through (shell scripts), and CR LF, which ends a line of CSV. */
 	bool data;
-	/* The begin of a character or of a colour, which a write may have cut. */
+	/* The start of a character or colour that a write has cut. */
 	unsigned char held[HELD_MAX + 1];
 	size_t n;
 	/* What is ready to be written. */
@@ -141,7 +141,7 @@ static int terminal_take(struct gate *g, unsigned char c)
 	}
 	if (terminal_refuse(g, &bytes))
 		return -1;
-	/* The bytes behind it may be good. */
+	/* The bytes after it may be good. */
 	n = g->n - bytes;
 	memcpy(rest, g->held + bytes, n);
 	g->n = 0;

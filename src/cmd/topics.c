@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The topics that are told in words. */
+/* The topics that are explained in words. */
 #include "cmd/topics.h"
 
 #include "base/mem.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which file a sleeping thread waits for, by its system call and that call's arguments. The scout
- * looks it up when the thread has slept for a while, and a descriptor may by then be another
- * file's. So the scout looks twice, as the recording begins and as it ends; where its answers
- * differ, the file is not known.
+ * looks it up when the thread has slept for a while; by then a descriptor may be another file's. So
+ * the scout looks twice, at the start and at the end of the recording; where its answers differ,
+ * the file is not known.
  */
 #ifndef THAW_COLLECT_ASLEEP_FILE_H
 #define THAW_COLLECT_ASLEEP_FILE_H

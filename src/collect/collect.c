@@ -27,7 +27,7 @@ static uint64_t build_share(const struct plan *plan)
 		       : 0;
 }
 
-/* The command line of the process that was attached to; nothing waits for this answer. */
+/* The command line of the process that thaw attached to; nothing waits for this answer. */
 static void take_command(void *ctx, const struct scout_answer *a)
 {
 	struct collector *c = ctx;

@@ -53,7 +53,7 @@ struct collector {
 	struct map born;	    /* found after arming: their FORK may be on the way */
 	struct map strangers;	    /* tids of wakers that we do not look at, but have named */
 	VEC(struct thread_facts) found;
-	size_t found_read;   /* so many of them have been read */
+	size_t found_read;   /* how many of them have been read */
 	struct map found_at; /* tid -> its place in found, plus one */
 	uint64_t names_from; /* when the second began in which strangers' names count */
 	unsigned names;

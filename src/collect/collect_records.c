@@ -25,7 +25,7 @@ static void on_switch(struct collector *c, const struct record *rec)
 	collect_put(c, &ev);
 }
 
-/* Writes the name of a waker that is not recorded itself, so that reports can name it. */
+/* Writes the name of a waker that is not itself recorded, so that reports can name it. */
 static void name_stranger(struct collector *c, uint32_t tid, uint32_t pid, uint64_t ts)
 {
 	char name[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a lock of the kernel belongs to, as far as its address alone tells. */
+/* What a lock of the kernel belongs to, as far as its address alone says. */
 #ifndef THAW_COLLECT_KLOCKS_H
 #define THAW_COLLECT_KLOCKS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that records itself reports that it is about to become another one, and that one
- * reports that it has begun. One that does not could not be followed: it is static, runs with other
- * rights, or is made for another machine.
+ * reports that it has begun. A program that never reports could not be followed: it is static, runs
+ * with other rights, or is made for another machine.
  */
 #ifndef THAW_COLLECT_RUNS_H
 #define THAW_COLLECT_RUNS_H

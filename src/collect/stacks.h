@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the ids that the probes send to the stacks of the file.
+ * Turns the stack ids that probes send into stacks of the file.
  *
  * A probe sends a stack's addresses once and its id from then on. Which code the addresses stand
  * for depends on the process, so the pair (id, version of the process's mappings) is turned into

@@ -40,7 +40,7 @@ static bool same_work(const struct facts *a, const struct facts *b)
 	return true;
 }
 
-/* A command recorded from begin to end, however long that took. */
+/* A command recorded from start to end, however long that took. */
 static bool is_whole(const struct diff_side *s)
 {
 	const struct model *m = s->s->model;
@@ -267,8 +267,10 @@ static bool is_repeated(const struct diff *d, const struct diff_row *r)
 	return true;
 }
 
-/* Chooses rows to test by the sum of both sides, so that the choice does not depend on the
- * difference. */
+/*
+ * Chooses rows to test by the sum of both sides, so that the choice does not depend on the
+ * difference.
+ */
 static void test(struct diff *d)
 {
 	double all[DIFF_KINDS] = {0}, *p = mem_alloc((d->rows.n + 1) * sizeof(*p));

@@ -25,8 +25,7 @@ enum diff_kind {
 };
 
 enum diff_per {
-	DIFF_PER_AUTO, /* PACE for a command with the same arguments from begin to end, else WALL
-			*/
+	DIFF_PER_AUTO, /* PACE for the same command from start to end, else WALL */
 	DIFF_PER_PACE, /* functions by the machine's pace, all others unchanged: see pace.c */
 	DIFF_PER_WALL,
 	DIFF_PER_CPU,
@@ -35,7 +34,7 @@ enum diff_per {
 
 /* "pace", "wall", "cpu", "none"; -EINVAL with the list of them. */
 int diff_per_parse(const char *word, enum diff_per *ret);
-/* NULL behind the last. */
+/* NULL after the last. */
 const char *diff_per_name(enum diff_per per);
 
 /* Time is cut into this many blocks, fewer where they would be shorter than DIFF_BLOCK_NS. */
@@ -83,8 +82,7 @@ struct diff_side {
 	double cpu_sum;	 /* of all blocks */
 	VEC(struct diff_item) items;
 	struct map by_name;
-	VEC(struct diff_stuck)
-	stuck; /* without waits for work, or for something from outside */
+	VEC(struct diff_stuck) stuck; /* without waits for work, or for something from outside */
 };
 
 struct reader;
@@ -105,7 +103,7 @@ struct diff_row {
 /* How much longer the same work took on a CPU afterwards. */
 struct diff_pace {
 	double ratio;	  /* 1 unless it is asked for */
-	double error;	  /* of it, one sigma */
+	double error;	  /* of the ratio, one sigma */
 	size_t functions; /* used for the ratio; 0: too few, it is that of all CPU time */
 	bool differs;	  /* from 1, at the level of the test */
 };
@@ -136,7 +134,7 @@ static inline const struct diff_item *diff_item_of(const struct diff_row *r)
 	return r->a ? r->a : r->b;
 }
 
-/* What a ns of a side's row is worth. */
+/* What one ns of a side's row counts. */
 double diff_scale(const struct diff *d, const struct diff_side *s, enum diff_kind kind);
 /* Sums up an item's blocks on one side; `it` may be NULL, and `least` is the least variance. */
 void diff_sum(const struct diff *d, const struct diff_side *s, enum diff_kind kind,

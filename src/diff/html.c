@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 
-/* The model's times of a side, as the page has them: since the first capture's begin. */
+/* The model's times of a side, as the page has them: since the start of the first capture. */
 static uint64_t page_time(const struct diff *d, const struct diff_side *s, uint64_t moved,
 			  uint64_t ts)
 {

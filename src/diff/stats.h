@@ -5,7 +5,8 @@
  * Each side is cut into blocks of equal length. How much the blocks differ from each other shows
  * how much their sum would differ in another recording: samples and waits come in bursts. Blocks
  * that are like their neighbours tell less, and count for less. Where counts are small, a few
- * blocks may be alike by chance: there the error is at least that of independent events.
+ * blocks may be alike by chance: there the error is taken to be at least that of independent
+ * events.
  *
  * Pure: numbers in, numbers out.
  */

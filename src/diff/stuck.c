@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that are stuck only on the later side. No test finds a hang: waits that never end are too
- * few, and stuck threads do less of everything else.
+ * Threads that are stuck only on the later side. Statistics cannot find a hang: waits that never
+ * end are too few, and stuck threads do less of everything else.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ static void totals(const struct diff *d, const struct diff_view *v, FILE *out)
 	line(out, "waiting, but not for work", waited(d->a), waited(d->b));
 }
 
-/* The end of a long path tells more than its begin. */
+/* The end of a long path says more than its start. */
 static const char *text_place(char *out, size_t room, const char *name, size_t width)
 {
 	size_t n = strlen(name);
@@ -140,7 +140,7 @@ static void text_table(const struct diff *d, const struct diff_view *v, enum dif
 	fprintf(out, "\n%-*s", NAME_WIDE + 2, title);
 	tint(out, v, "0");
 	fprintf(out, " %8s %8s %9s %8s\n", "before", "after", "change", "+-");
-	/* What differs stands first. */
+	/* What differs comes first. */
 	for (unsigned pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < d->rows.n && shown < most; i++) {
 			const struct diff_row *r = &d->rows.v[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The entries of .eh_frame and .debug_frame. An entry is its length (4 bytes; 0xffffffff says that
- * 8 more hold it), an id that tells CIEs from FDEs, and the rest. The two sections differ:
+ * 8 more hold it), an id that distinguishes CIEs from FDEs, and the rest. The two sections differ:
  *
  *                  .eh_frame                               .debug_frame
  *   id             4 bytes                                 4 or 8, as the length
@@ -27,7 +27,7 @@ struct cfi_entry {
 	size_t id_at;  /* of its id */
 	uint64_t id;
 	bool is_cie;
-	struct cursor cur; /* over the section up to the entry's end, behind the id */
+	struct cursor cur; /* over the section up to the entry's end, after the id */
 };
 
 typedef VEC(struct cfi_cie) cie_vec;
@@ -81,7 +81,7 @@ uint64_t cfi_read_address(const struct cfi *c, uint8_t encoding, struct cursor *
 	return base + (uint64_t)read_format(encoding, cur);
 }
 
-/* The entry at *pos, which moves behind it. False: the end, or nothing that could be followed. */
+/* The entry at *pos, which moves past it. False: the end, or nothing that could be followed. */
 static bool next_entry(const struct cfi *c, size_t *pos, struct cfi_entry *ret)
 {
 	struct cursor cur = cur_init(c->bytes.p, c->bytes.len);
@@ -113,7 +113,7 @@ static bool next_entry(const struct cfi *c, size_t *pos, struct cfi_entry *ret)
 	return true;
 }
 
-/* The letters behind 'z' say what the augmentation's bytes are. False: we cannot know. */
+/* The letters after 'z' say what the augmentation's bytes are. False: we cannot know. */
 static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct cursor *cur)
 {
 	uint64_t len;

@@ -120,7 +120,7 @@ void cfi_done(struct cfi *c);
 /* The FDEs in the order of the section; each is not empty and does not wrap. False: no more. */
 bool cfi_next(struct cfi *c, struct cfi_fde *ret);
 
-/* The rows of an FDE: without gaps from its begin to its end, each not empty. */
+/* The rows of an FDE: without gaps from its start to its end, none of them empty. */
 void cfi_rows_init(struct cfi_rows *r, const struct cfi *c, const struct cfi_fde *fde);
 bool cfi_rows_next(struct cfi_rows *r, struct cfi_row *ret);
 

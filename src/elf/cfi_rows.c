@@ -121,7 +121,7 @@ static void set_back(struct cfi_rows *r, uint64_t reg)
 
 static void set_val_offset(struct cfi_rows *r, uint64_t reg, int64_t off)
 {
-	/* The caller's rsp is the CFA, which is so without being said. */
+	/* The caller's rsp is the CFA by default; nothing needs to say so. */
 	set_where(r, reg, reg == CFI_RSP && !off ? CFI_WHERE_SAME : CFI_WHERE_UNKNOWN, 0);
 }
 

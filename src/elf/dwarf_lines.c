@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Line tables. A header lists directories and files; a program behind it makes rows: from this
+ * Line tables. A header lists directories and files; a program after it makes rows: from this
  * address on, this file and line. Rows come in sequences, ascending within, and a sequence ends
  * with a row that says so. Here sequences are put in order, and rows become one ascending list in
  * which each address occurs once.

@@ -12,7 +12,7 @@ struct dw_abbrevs *dw_abbrevs_at(struct dw_file *f, uint64_t offset, uint8_t off
 void dw_abbrevs_free(struct dw_abbrevs *t);
 /* NULL if there is none. Valid until the next call. */
 const struct dw_abbrev *dw_abbrev_find(struct dw_abbrevs *t, uint64_t code);
-/* Moves the cursor from the first attribute to behind the last one. */
+/* Moves the cursor from the first attribute past the last one. */
 void dw_abbrev_skip(const struct dw_abbrevs *t, const struct dw_abbrev *a, struct cursor *c);
 
 /* A number of bytes that lies in the section, or turns the cursor bad. */

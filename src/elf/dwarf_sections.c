@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sections of debug information. They are compressed in many files (zlib or zstd behind an ELF
+ * The sections of debug information. They are compressed in many files (zlib or zstd after an ELF
  * header, or the older .zdebug_ kind), and large in the others: each is unpacked when it is first
  * asked for, and one that is not compressed is used where it lies. Before memory is taken, the
  * unpacked size is bounded, also by what the compression can do at best.

@@ -70,7 +70,7 @@ int elf_open_fd(int fd, struct elf **ret);
 void elf_free(struct elf *e);
 
 /*
- * A copy of a part of the file, with a zero byte behind its end. -EBADMSG outside of the file,
+ * A copy of a part of the file, with a zero byte after its end. -EBADMSG outside of the file,
  * -EFBIG above `max` (and ELF_PIECE_MAX). buf_done() frees it.
  */
 int elf_read(const struct elf *e, uint64_t offset, uint64_t size, uint64_t max, struct buf *ret);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The build id: the note "GNU" of type 3. Program headers are asked first, because they survive
- * every kind of stripping; then the sections, because a separate debug file has no bytes behind its
+ * every kind of stripping; then the sections, because a separate debug file has no bytes for its
  * program headers.
  *
  * A note is three words (length of the name, length of the content, type), the name and the

@@ -62,7 +62,7 @@ bool elf_symtab_next(struct elf_symtab *t, struct elf_symbol *ret)
 		return false;
 	cur_copy(&t->cur, &s, sizeof(s));
 	*ret = (struct elf_symbol){
-		/* A name out of range is the empty name: the zero behind the end. */
+		/* A name out of range is the empty name: the zero after the end. */
 		.name = s.st_name < t->strings.len ? s.st_name : (uint32_t)t->strings.len,
 		.type = ELF64_ST_TYPE(s.st_info),
 		.bind = ELF64_ST_BIND(s.st_info),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A cgroup as the target of a recording: its id for the probes, its threads for the start. */
+/* A cgroup as the target of a recording: its id for the probes, and its threads at the start. */
 #ifndef THAW_ENGINE_CGROUP_H
 #define THAW_ENGINE_CGROUP_H
 

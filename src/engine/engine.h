@@ -22,7 +22,7 @@
 struct engine;
 struct perf_setup;
 
-/* What did not get recorded, since the beginning. Indices of by_kind: enum pr_kind. */
+/* What was not recorded, since the start. Indices of by_kind: enum pr_kind. */
 struct engine_losses {
 	uint64_t by_kind[32];
 	uint64_t sideband;
@@ -93,7 +93,7 @@ struct engine_ops {
 	void (*untold)(struct engine *e, engine_untold_fn fn, void *arg);
 	/* The recorded threads that sleep now. May be missing. */
 	void (*asleep)(struct engine *e, engine_asleep_fn fn, void *arg);
-	/* Gives up what the step says; false: there is nothing to give up. May be missing. */
+	/* Gives up what the step says; false: there is nothing left to give up. May be missing. */
 	bool (*ease)(struct engine *e, enum step step);
 	/* Says that the recorder is alive. Without beats the probes switch themselves off. */
 	void (*beat)(struct engine *e, uint64_t now);
@@ -121,7 +121,7 @@ struct engine {
 	uint64_t window_ns;	 /* how late a record may come; 0: as usual */
 	bool kernel_locks;	 /* the kernel reports contention */
 	uint32_t unseen;	 /* enum unseen */
-	uint64_t poll_ns;	 /* how often its buffers must be read; 0: no matter */
+	uint64_t poll_ns;	 /* how often its buffers must be read; 0: any time will do */
 	uint64_t perf_samples;	 /* the sample_type of its RECORD_PERF records */
 	struct perf_setup *perf; /* set if it sends no others (perf_stream.h); else NULL */
 };
@@ -137,7 +137,7 @@ extern const struct engine_ops engine_ctimer;
 extern const struct engine_ops engine_perf;
 
 /*
- * The engine that the plan asks for, or the first that the guard allows and that can do it.
+ * The engine that the plan asks for, or the first that the guard allows and that can do the job.
  * Otherwise the error of the first. The plan's engine is one of engine_names().
  */
 int engine_choose(const struct plan *plan, const struct engine_ops **ret);

@@ -63,7 +63,7 @@ static struct ring_head *ctimer_ring(struct ctimer_engine *c, size_t i)
 	return shared_ring(c->shared, c->ring_size, (uint32_t)i);
 }
 
-/* ---- can it ---- */
+/* ---- whether it can ---- */
 
 /* Looks beside a built binary, or where it is installed: DIR/PLATFORM/libthaw-preload.so. */
 static int find_library(char *ret, size_t room)

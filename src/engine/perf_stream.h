@@ -28,7 +28,7 @@ struct perf_setup {
 	bool wide;	 /* sets of CPUs, whoever runs there; else of threads */
 	bool inherit;	 /* children and new threads are recorded too */
 	bool no_samples; /* given up */
-	bool filter;	 /* wide, but only those in `members` count */
+	bool filter;	 /* wide, but only the threads in `members` count */
 	struct map members;
 	struct map ids; /* of an event -> PERF_OF_SET(), and PERF_AT_SWITCH */
 };

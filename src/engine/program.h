@@ -4,7 +4,7 @@
 #define THAW_ENGINE_PROGRAM_H
 
 enum program_kind {
-	PROGRAM_UNKNOWN, /* not there, not readable, or no ELF file: exec() will tell */
+	PROGRAM_UNKNOWN, /* not there, not readable, or no ELF file: exec() will say */
 	PROGRAM_DYNAMIC,
 	PROGRAM_STATIC,	 /* has no loader that would load libraries */
 	PROGRAM_FOREIGN, /* of another machine: 32 bits, for one */

@@ -8,7 +8,7 @@
  *   s, f  an arrow from the waker to the thread that had waited
  *   i  samples; `sf` is their stack in stackFrames, at the end of the file
  *
- * Times are microseconds since the recording's begin, with three decimals: no number loses
+ * Times are microseconds since the start of the recording, with three decimals: no number loses
  * nanoseconds on its way through a double.
  */
 #include <inttypes.h>

@@ -4,10 +4,10 @@
  * of the format: every loader upgrades it to its own version, and the profiler promises to read old
  * versions for good.
  *
- * A thread is written as columns, one after the other, so what happened to it has to be gone over
- * ten times: spool.h does that in 64 MiB, whatever the length of the recording. Besides, memory
- * grows with threads and with what is distinct: stacks, functions, locks. Strings and libraries,
- * which all threads share, are written last.
+ * A thread is written as columns, one after the other, so its events have to be gone over ten
+ * times: spool.h does that in 64 MiB, whatever the length of the recording. Besides, memory grows
+ * with threads and with what is distinct: stacks, functions, locks. Strings and libraries, which
+ * all threads share, are written last.
  *
  * Addresses are offsets in the file. The profiler wants them relative to the library, which is the
  * same wherever code lies in the file where it is loaded. Names and lines are in the profile, so

@@ -12,7 +12,7 @@
 #include "export/spool.h"
 #include "export/strings.h"
 
-/* Of the profile; behind these, one a reason: see category_of. */
+/* Of the profile; after these, one for each reason: see category_of. */
 enum category { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORIES };
 
 #define FIRE_NONE UINT32_MAX
@@ -46,7 +46,7 @@ int fire_thread(void *arg, const struct thread *th, struct spool_lane *lane);
 /* firefox.c: with a given amount of memory for what cannot be written yet. */
 int firefox_run(const struct export_job *job, size_t room);
 
-/* Since the recording's begin. */
+/* Since the start of the recording. */
 static inline uint64_t fire_time(const struct fire *x, uint64_t ts)
 {
 	return ts > x->m->timeline.begin ? ts - x->m->timeline.begin : 0;

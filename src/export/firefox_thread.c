@@ -3,10 +3,10 @@
  * A thread: its columns of samples and of markers.
  *
  * A sample on a CPU is a sample. A wait is one too, of its stack and as heavy as it is long. One
- * longer than a sampling period becomes two of half the weight, at its begin and just before its
+ * longer than a sampling period becomes two of half the weight, at its start and just before its
  * end, so that a graph over time shows it in the right place. threadCPUDelta is the CPU time used
- * since the sample before, so the one at a wait's begin has what was used up to there, and the one
- * at its end 0. The profiler ignores the first value: the first sample stands where the thread
+ * since the sample before, so the one at the start of a wait has what was used up to there, and the
+ * one at its end 0. The profiler ignores the first value: the first sample stands where the thread
  * begins and has no stack. Others without a stack are there only for their CPU time.
  *
  * Each wait is an interval marker too, named after its reason, and so is waiting for a CPU.
@@ -187,7 +187,7 @@ static void put_data(struct fire *x, const struct spooled *rec)
 	json_obj_end(j);
 }
 
-/* REASONS: not one, but not recorded. */
+/* REASONS means lost: it is no reason. */
 static unsigned reason_of(const struct fire *x, const struct spooled *rec)
 {
 	return rec->kind == SPOOLED_WAIT       ? x->m->tally.waits.v[rec->row].verdict.reason

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks in one line each, "comm;root;...;leaf": equal ones are summed, and sorted in the end, so
- * that two exports can be compared. Kernel frames stand above the user's and end in _[k], inlined
+ * that two exports can be compared. Kernel frames come after the user's and end in _[k], inlined
  * ones in _[i]. A ';' or a line break inside a name would end a frame or a line, so they become ':'
  * and ' '.
  */

@@ -18,7 +18,7 @@ static void holders_settle(struct holders *h, const struct seen *seen)
 		*place = 0;
 }
 
-/* The place for a thread's next wait, which replaces the one before its last. */
+/* The slot for a thread's next wait: it overwrites the last but one. */
 static size_t place_for(struct holders *h, uint32_t tid)
 {
 	bool fresh;

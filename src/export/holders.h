@@ -19,7 +19,7 @@ struct holder_wait {
 };
 
 struct holders {
-	/* Two a thread: a wait is handed out when the thread goes to sleep once more. */
+	/* Two for each thread: a wait is handed out when the thread has gone to sleep again. */
 	VEC(struct holder_wait) waits;
 	struct map by_tid;  /* -> place of the later one + 1; the other one is its neighbour */
 	struct map by_lock; /* -> place + 1 of the one that began with the last sign; or 0 */

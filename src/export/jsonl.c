@@ -4,8 +4,8 @@
  * names the schema; a line about a stack or a module goes before the first event that refers to it.
  * Lines and schema come from wire/event.def, by the roles that fields have there.
  *
- * Times are nanoseconds since the recording's begin (what was before it is negative). Numbers that
- * may not fit a double, such as addresses, are texts in hex. What has no value is null.
+ * Times are nanoseconds since the start of the recording (negative before it). Numbers that may not
+ * fit a double, such as addresses, are texts in hex. What has no value is null.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -259,7 +259,7 @@ static bool jsonl_wanted(const struct lines *l, const struct event *ev, bool ins
 	}
 }
 
-/* The thread that an interrupt met is not the waker. */
+/* The thread that an interrupt interrupted is not the waker. */
 static struct event jsonl_told(const struct event *ev)
 {
 	struct event e = *ev;

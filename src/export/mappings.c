@@ -61,7 +61,7 @@ void mappings_place(struct mappings *m)
 		if (file && last < FILE_MAX && next < ALL_MAX) {
 			map->start = map->shift = next;
 			map->limit = next + last + 1;
-			/* Leaves a page between: readers would merge adjacent mappings. */
+			/* Leaves a page between mappings: readers would merge adjacent ones. */
 			next = map->limit + PAGE;
 		} else {
 			map->start = map->low & ~(PAGE - 1);

@@ -2,7 +2,7 @@
 /*
  * OpenTelemetry's profiles (v1development) as the request that a collector takes: for each process
  * its resource with one profile a sample type, then the dictionary that all refer to. A process is
- * written when it is done, so that only its rows and the dictionary are kept.
+ * written when it is complete, so that only its rows and the dictionary are kept.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -146,7 +146,7 @@ static int put_map(struct perfdata *p, uint32_t pid, const struct perf_range *r,
 	return end_with(p, pid, pid, ts, 0);
 }
 
-/* perf compares the address of _text to find out how far the kernel was moved. */
+/* perf compares the address of _text to find out how far the kernel was moved at boot. */
 static int put_kernel_map(struct perfdata *p)
 {
 	const char *at = reader_meta(p->job->reader, META_KERNEL_TEXT, 0);
@@ -395,7 +395,7 @@ static void set_pid(struct perfdata *p, uint32_t tid, uint32_t pid)
 	*map_put(&p->pids, tid, NULL) = pid ? pid : tid;
 }
 
-/* A new process has what its parent has. */
+/* A new process starts with its parent's mappings. */
 static void inherit(struct perfdata *p, uint32_t pid, uint32_t parent, uint64_t ts)
 {
 	uint64_t *of = map_get(&p->pids, parent);
@@ -439,7 +439,7 @@ static int on_map(struct perfdata *p, const struct event *ev)
 
 	if (!m || r.addr + r.len < r.addr)
 		return 0;
-	/* Places in the vDSO are counted from its begin. */
+	/* Places in the vDSO are counted from its start. */
 	if (m->kind == MODULE_VDSO)
 		r.pgoff = 0;
 	add_range(space_at(p, ev->map.pid, ev->ts), r);

@@ -6,10 +6,10 @@
  *   clocks     Perfetto keeps its time in CLOCK_BOOTTIME, a capture in CLOCK_MONOTONIC, which
  *              stands still while the machine is suspended. The capture says for how long it had
  *              been (one that does not, of an older thaw: not at all). Should it be suspended
- *              during the recording, times behind that are those of the clock that stood still.
+ *              during the recording, times after that are those of the clock that stood still.
  *              The wall clock is given as the capture has it.
  *   scheduler  perfetto_sched.c
- *   tasks      perfetto_tasks.c: threads and processes, their begin and end
+ *   tasks      perfetto_tasks.c: threads and processes, their start and end
  *   samples    as PerfSample, which all versions of Perfetto read (stack_sample came with v58)
  *   slices     perfetto_slices.c: waits, locks, stalls
  *   losses     perfetto_losses.c: slices too, and what Perfetto itself counts as loss of data

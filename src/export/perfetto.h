@@ -38,12 +38,12 @@ struct perfetto_cpu {
 	uint64_t last;	/* when the last one was */
 	uint64_t since; /* since when `on` is on it */
 	uint32_t on;	/* tid; 0: nobody that is shown */
-	uint32_t first; /* the same, right after the begin */
+	uint32_t first; /* the same, right after the start */
 	uint64_t samples;
 };
 
 struct perfetto_thread {
-	uint64_t slept;	     /* time of the last switch written with which it went to sleep */
+	uint64_t slept;	     /* time of the last written switch with which it went to sleep */
 	uint32_t slept_cpu;  /* and where */
 	uint32_t last_cpu;   /* that it ran on */
 	uint32_t waker;	     /* of its last waking; 0: an interrupt */

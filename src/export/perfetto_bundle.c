@@ -4,8 +4,8 @@
  *
  * A waking is written in one of two forms. Only the compact form can say that an interrupt did it
  * (waking_common_flags); an event of its own names the waker, and Perfetto ignores its flags. For a
- * compact one Perfetto looks up the thread on the CPU: with the flags that is the thread that the
- * interrupt met, without them it would be the waker. So only interrupts use the compact form: a
+ * compact one Perfetto looks up the thread on the CPU: with the flags that is the thread that was
+ * interrupted, without them it would be the waker. So only interrupts use the compact form: a
  * thread that wakes is known even where no thread is seen on the CPU.
  */
 #include "export/perfetto.h"

@@ -153,7 +153,7 @@ static uint64_t mapping(struct perfetto *p, uint32_t index)
 	uint64_t number, id;
 	size_t at;
 
-	/* Beside the texts, which have their kind in the upper byte. */
+	/* Keys beside those of texts, which have their kind in the upper byte. */
 	if (number_of(p, (uint64_t)0xff << 56 | (m ? index : 0), &number))
 		return number;
 	id = put_build_id(p, m);

@@ -15,7 +15,7 @@
 /* Overlapping losses that get tracks of their own; the overlap of further ones is cut off. */
 #define LOSS_TRACKS (TRACKS_FIXED - TRACK_LOSSES)
 
-/* Tells a trace's reader the window's begin and end, whatever else happened at them. */
+/* Marks where the window starts and ends, whatever else happened then. */
 void perfetto_recording(struct perfetto *p)
 {
 	struct perfetto_slice s = {

@@ -3,12 +3,13 @@
  * Switches and wakings for Perfetto, as ftrace has them: its thread states, wakers and critical
  * paths are made of these.
  *
- * The switches of a CPU must form a chain: who leaves is who came last. And a thread must be on a
- * CPU exactly as long as the model says that it ran: only so do sums agree. So an event is held
- * until the intervals that it ends have come, and switches without an event are added: to the
- * threads that run when the trace begins, and from a thread where records are missing, the trace
- * ends or the thread went on under another tid. A thread that was switched in but has no interval
- * of running stays for no time. An added switch has no prev_state, unless the thread ended.
+ * The switches of a CPU must form a chain: the thread that leaves is the one that came last. And a
+ * thread must be on a CPU exactly as long as the model says that it ran: only so do sums agree. So
+ * an event is held until the intervals that it ends have come, and switches without an event are
+ * added: to the threads that run when the trace begins, and from a thread where records are
+ * missing, the trace ends or the thread went on under another tid. A thread that was switched in
+ * but has no interval of running stays for no time. An added switch has no prev_state, unless the
+ * thread ended.
  *
  * A thread that does not run when the trace begins is switched in and out at that moment, so that
  * its state is known from there on.
@@ -79,7 +80,10 @@ static void put_chained(struct perfetto *p, uint32_t cpu, uint64_t ts, int state
 	perfetto_event_end(p, cpu, at);
 }
 
-/* Every CPU begins with tid 0: Perfetto looks up the thread that an interrupt's waking met. */
+/*
+ * Every CPU begins with tid 0: for a waking by an interrupt, Perfetto looks up the interrupted
+ * thread.
+ */
 static void begin_chain(struct perfetto *p, uint32_t cpu)
 {
 	if (perfetto_cpu(p, cpu)->begun)

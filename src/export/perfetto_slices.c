@@ -5,9 +5,9 @@
  * A wait is a slice on its thread's track, in the category "wait", named by its reason or by the
  * lock that it is for. What counts as waiting for a lock is in the category "lock": sleeps on locks
  * of programs, and for locks of the kernel the time from the first attempt to the lock, as the
- * kernel itself says (sleeps on them are waits within). A flow leads from there to who had the
- * lock: to the moment at which it let go, or, if nobody was seen to do so in the window, to what it
- * did when the wait began.
+ * kernel itself says (sleeps on them are waits within). A flow leads from there to the thread that
+ * had the lock: to the moment at which it let go, or, if no thread was seen to let go in the
+ * window, to what the holder did when the wait began.
  */
 #include "export/perfetto.h"
 
@@ -103,7 +103,8 @@ uint64_t perfetto_thread_track(struct perfetto *p, const struct thread *th)
 	if (p->threads[as].tracked)
 		return track;
 	p->threads[as].tracked = true;
-	/* Without a time, Perfetto reads it at the trace's end, and a thread that has ended anew.
+	/*
+	 * Without a time, Perfetto reads it at the trace's end, and a thread that has ended anew.
 	 */
 	packet = perfetto_packet(p,
 				 th->pid ? perfetto_naming_ts(p, p->m->timeline.threads.v[as]) : 0,

@@ -2,7 +2,7 @@
 /*
  * pprof's profile.proto, compressed. One sample a row of the tally, with its thread and, if it
  * waited, why and for which lock, as labels. Samples go out as they are made, then the tables that
- * they refer to: the order of fields does not matter to who reads them.
+ * they refer to: readers do not care about the order of fields.
  *
  * The mark of a guessed caller is a location like others, in its place in the stack. pprof can drop
  * frames from what it shows, so the sample has a label as well.
@@ -220,7 +220,7 @@ static int put_samples(struct pprof *p)
 
 /*
  * Where thaw has found names, a reader that searches files of the same path would only find worse
- * ones; where thaw has found none, the reader may try.
+ * ones; where thaw has not, the reader may try.
  */
 static int put_mappings(struct pprof *p)
 {

@@ -33,7 +33,7 @@ struct scope {
 	size_t *waits_of;	    /* by thread: the first of them */
 	struct scope_text *texts;   /* by row of samples */
 	struct buf text;	    /* of the thread at hand */
-	struct strings frame_texts; /* that are no functions: reasons, "[no stack]" */
+	struct strings frame_texts; /* frames that are no functions: reasons, "[no stack]" */
 	struct numbers frames;	    /* of 2 * function, or of 2 * text + 1 */
 };
 

@@ -28,7 +28,7 @@ struct spool_lane {
 	uint64_t last;	 /* start of the last packed */
 	uint64_t cpu;	 /* used, and not in any record */
 	uint64_t ran_to; /* up to here it is */
-	uint64_t until;	 /* end of the last interval, at first the thread's begin */
+	uint64_t until;	 /* end of the last interval, at first the thread's start */
 };
 
 struct spool {

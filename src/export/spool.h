@@ -34,7 +34,7 @@ enum spooled_waker {
 struct spooled {
 	enum spooled_kind kind;
 	uint64_t start, end; /* of a sample the same */
-	uint64_t cpu;	     /* time on a CPU since the record before */
+	uint64_t cpu;	     /* time on a CPU since the previous record */
 	uint32_t row;	     /* of the tally's samples or waits; RUNNABLE: 1 if throttled */
 	uint32_t holder;     /* WAIT: of the lock as it began, thread index + 1; 0: not known */
 	enum spooled_waker by;

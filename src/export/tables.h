@@ -80,7 +80,7 @@ void tables_frame(struct tables *t, size_t depth, unsigned column, struct cell *
 /* The thread that had the tid then; NULL: it was not recorded. */
 const struct thread *tables_thread_at(const struct tables *t, uint32_t tid, uint64_t ts);
 
-/* A time of the machine as one since the recording's begin. */
+/* Turns a time of the machine into one since the start of the recording. */
 static inline int64_t tables_time(const struct tables *t, uint64_t ts)
 {
 	return ts > t->m->timeline.begin ? (int64_t)(ts - t->m->timeline.begin) : 0;
@@ -98,7 +98,7 @@ struct table_wait {
 	uint32_t holder; /* thread index + 1; 0: not known, or not asked for */
 };
 
-/* But for thread_id, tid, pid and times. */
+/* All columns except thread_id, tid, pid and times. */
 void tables_wait(const struct tables *t, const struct table_wait *w, unsigned column,
 		 struct cell *ret);
 

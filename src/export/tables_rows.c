@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The values of the tables' columns, but for those that come from a walk over the recording. */
+/* The values of the tables' columns, except those that come from a walk over the recording. */
 #include <inttypes.h>
 
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of the machine thaw may use, and what it gives up when that is too much. Pure: told the
- * time and what was used, says what to do.
+ * How much of the machine thaw may use, and what it gives up when that is too much. Pure: given the
+ * time and what was used, it says what to do.
  *
  * What counts is a share of all CPU time of the machine, over a window of some seconds: a burst is
  * no reason to step back, and after each step a whole window passes before the next. The first
@@ -23,7 +23,7 @@
 struct budget {
 	uint64_t limit; /* BUDGET_WHOLE: none */
 	uint64_t cpus;
-	uint64_t since, used; /* the window's begin, and what had been used by then */
+	uint64_t since, used; /* the window's start, and what had been used by then */
 };
 
 /* The first window begins BUDGET_START_NS after `now`. */
@@ -39,7 +39,7 @@ bool budget_over(struct budget *b, uint64_t now, uint64_t used_ns, uint64_t *ret
 /* ---- what to give up ---- */
 
 enum alarm {
-	ALARM_NOTE,	/* worth telling; nothing is given up */
+	ALARM_NOTE,	/* worth a note; nothing is given up */
 	ALARM_LOAD,	/* thaw costs too much: one thing after the other */
 	ALARM_SAMPLING, /* interrupts take too long: the samples, and nothing else */
 	ALARM_GRAVE,	/* a CPU hangs: thaw detaches, whoever is at fault */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The probes of bugs.def: is the fix there, or is what the bug needs missing? Each says good, bad,
- * or that only the version is left to judge by.
+ * or that only the version can decide.
  */
 #include "guard/verdict.h"
 

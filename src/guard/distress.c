@@ -19,7 +19,7 @@ static const struct distress_row rows[] = {
 #include "guard/distress.def"
 };
 
-/* The text of a record: what stands behind the first semicolon of its first line. */
+/* The text of a record: what follows the first semicolon of its first line. */
 static const char *text_of(const char *record, size_t len, size_t *ret_len)
 {
 	const char *end = memchr(record, '\n', len);
@@ -102,8 +102,8 @@ static const struct field *field_of(char letter)
 }
 
 /*
- * A field may take more or less of the text, so this backtracks. That is cheap: forms have few
- * fields, lines are short, and a field is tried again only where the form's next letter stands.
+ * A field may match more or less of the text, so this backtracks. That is cheap: forms have few
+ * fields, lines are short, and a field is tried again only where the form's next letter is.
  */
 static bool distress_fits(const char *form, const char *text, size_t len)
 {

@@ -61,8 +61,10 @@ struct guard_facts {
 	uint32_t symbols; /* a bit for each enum guard_symbol that is there */
 };
 
-/* `root` stands before every path: "" for this machine. Nothing fails: what is not there is
- * unknown. */
+/*
+ * `root` stands before every path: "" for this machine. Nothing fails: what is not there is
+ * unknown.
+ */
 void guard_facts_read(struct guard_facts *f, const char *root);
 /* The symbols; apart, since it takes a twentieth of a second. */
 void guard_facts_symbols(struct guard_facts *f, const char *root);

@@ -21,7 +21,7 @@ struct guard_features {
 	uint32_t have;	 /* a bit for each enum guard_feature */
 	int clock_errno; /* why there is no CLOCK_SELF */
 
-	/* Places that the kernel's BTF tells, 0 if it does not: see probe/lib/compat.bpf.h. */
+	/* Offsets from the kernel's BTF, 0 if it lacks them: see probe/lib/compat.bpf.h. */
 	uint64_t runqueues_off, preempt_count_off; /* in the per-CPU section */
 	uint64_t rq_lock_off;			   /* of the lock in a runqueue */
 };

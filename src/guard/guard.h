@@ -12,7 +12,7 @@ struct guard {
 	uint32_t accepted;
 };
 
-/* `all`: also what only matters to a reader, and takes time to find out. */
+/* `all`: also find out what takes time and matters only to a reader. */
 void guard_look(struct guard *g, uint32_t accepted, bool all);
 
 /* The rate to sample at when `hz` is wanted. */

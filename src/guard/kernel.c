@@ -4,8 +4,8 @@
  *
  * Debian's `uname -r` has only the series (6.1.0-54-amd64), and upstream's version is in `uname -v`
  * (Debian 6.1.190-1). Ubuntu's is in /proc/version_signature (Ubuntu 6.8.0-45.45-generic 6.8.12).
- * RHEL and SLE keep the version of years ago and take in fixes and features by the thousand: there
- * the version says next to nothing.
+ * RHEL and SLE keep the version of years ago and pick fixes and features by the thousand: their
+ * version says next to nothing.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "guard/facts.h"
 
-/* The number at *s, which moves behind it. */
+/* The number at *s, which moves past it. */
 static bool kernel_number(const char **s, uint32_t max, uint32_t *ret)
 {
 	char *end;

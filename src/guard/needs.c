@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What each engine needs, in the order in which a person would mend it. */
+/* What each engine needs, in the order in which a person would fix it. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

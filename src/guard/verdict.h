@@ -105,7 +105,7 @@ const struct guard_row *guard_rows(void); /* BUGS of them */
 const char *guard_looks_for(const struct guard_row *row);
 /* -EINVAL with the message set. */
 int guard_accept(const char *id, uint32_t *accepted);
-/* The i-th id that can be accepted, NULL behind the last. */
+/* The i-th id that can be accepted, NULL after the last. */
 const char *guard_accept_word(size_t i);
 
 struct guard_avoided {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A page that has all in it: the document, the engine, and the capture as plain chunks. */
+/* A page with everything in it: the document, the engine, and the capture as plain chunks. */
 #include <stdio.h>
 #include <string.h>
 

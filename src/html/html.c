@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The document that the build has made (tools/page), and what it leaves open. */
+/* The document that the build has made (tools/page), with the gaps that it leaves filled. */
 #include <string.h>
 
 #include "html/embed.h"
@@ -19,7 +19,7 @@ struct html_part {
 	const char *p, *end;
 };
 
-/* The text before a mark; `rest` begins behind it. tools/page makes sure that the mark is there. */
+/* The text before a mark; `rest` begins after it. tools/page makes sure that the mark is there. */
 static struct html_part html_before(struct html_part *rest, const char *mark)
 {
 	const char *at = memmem(rest->p, (size_t)(rest->end - rest->p), mark, strlen(mark));

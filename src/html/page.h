@@ -30,7 +30,7 @@ struct page_head {
 void page_begin(struct buf *out, enum page_host host, const struct page_head *head);
 void page_end(struct buf *out);
 
-/* The content security policy that is in the document: a server says it in a header too. */
+/* The content security policy in the document; a server repeats it in a header. */
 void page_policy(struct buf *out, enum page_host host);
 
 /* The whole page, with the engine and the capture in it. Memory does not grow with the capture. */

@@ -8,7 +8,7 @@
  * tools write none: if one of the first names is longer than a thread's can be (15 letters), or
  * stands alone, all of them are functions, of one thread.
  *
- * _[k] behind a name says that it is the kernel's, _[i] that it is inlined into the one before it.
+ * _[k] after a name says that it is the kernel's, _[i] that it is inlined into the one before it.
  * Names are all that there is: each is an address of its own in a module without a file. There are
  * no times either: each count becomes a sample, one after another, and the capture says so.
  */
@@ -165,7 +165,7 @@ static bool ends_with(const char *s, size_t n, const char *end)
 	return n > 4 && !memcmp(s + n - 4, end, 4);
 }
 
-/* A function, and those that are inlined into it: innermost first, NUL behind each. */
+/* A function, and those that are inlined into it: innermost first, NUL after each. */
 static uint64_t place_of(struct collapsed *c, uint32_t module, const struct buf *names, size_t k)
 {
 	struct symbol syms[SYMBOLS_PER_FRAME_MAX];
@@ -300,7 +300,7 @@ static int write_all(struct collapsed *c, FILE *in)
 	rc = each_line(c, in, collapsed_add);
 	if (!rc)
 		writer_symbols(c->s.w, c->names);
-	c->s.last_ts = c->ts; /* behind the last sample, so that the recording includes it */
+	c->s.last_ts = c->ts; /* after the last sample, so that the recording includes it */
 	rc = sink_close(&c->s, rc);
 	c->s.res->span_ns = 0; /* there are no times in it */
 	return rc;

@@ -19,7 +19,7 @@ struct import_opts {
 	const char *format; /* NULL: by its first bytes */
 	const char *event;  /* perf.data: whose samples are taken; NULL: the first that has some */
 	uint64_t divide;    /* collapsed: so many counts are one sample; 0: each is one */
-	uint64_t freq_hz;   /* collapsed: at which it was sampled; 0: not known */
+	uint64_t freq_hz;   /* collapsed: the rate at which it was sampled; 0: not known */
 	bool no_names;	    /* functions are not looked up (tests) */
 	/* Now and then: how much is done, 0 to 1. */
 	void (*progress)(void *arg, double done);
@@ -39,7 +39,7 @@ struct importer {
 	const char *name, *words;
 	/* By the first bytes of a file, up to IMPORT_HEAD. */
 	bool (*knows)(const uint8_t *head, size_t n);
-	/* fd is at the begin of a regular file. Makes the capture, or none. */
+	/* fd is at the start of a regular file. Makes the capture, or leaves none. */
 	int (*run)(const struct import_opts *o, int fd, struct import_result *ret);
 };
 

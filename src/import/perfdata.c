@@ -3,9 +3,9 @@
  * The structure of a perf.data file (tools/perf/Documentation/perf.data-file-format.txt of Linux).
  *
  * A file begins with "PERFILE2", its header's size, and the places of three sections: the events
- * (struct perf_event_attr and the ids of their counters), the records, and one of the past. Behind
- * the records stands a section for each bit of the feature mask. The pipe form has a header of 16
- * bytes, and everything else as records.
+ * (struct perf_event_attr and the ids of their counters), the records, and one that is no longer
+ * used. The records are followed by a section for each bit of the feature mask. The pipe form has a
+ * header of 16 bytes, and everything else as records.
  *
  * The reader trusts nothing: sections must lie inside the file, are read whole and bounded, and are
  * parsed by a cursor.

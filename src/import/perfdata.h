@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf.data from inside: what the files of its importer share.
+ * What the files of the perf.data importer share.
  *
  *   perfdata.c          the file: header, events, sections
- *   perfdata_features.c what it says of itself
+ *   perfdata_features.c what it says about itself
  *   perfdata_read.c     its records one by one, decompressed
  *   perfdata_order.c    the same in the order of time
  *   perfdata_threads.c  the threads and processes that they are about
@@ -53,7 +53,7 @@ struct pd_attr {
 	char name[64];
 	enum pd_role role;
 	const struct trace_event *format; /* of a tracepoint; NULL: not known */
-	/* Places of numbers: in a sample from its begin, in others from the end; 0: not there. */
+	/* Places of numbers: in a sample from its start, in others from the end; 0: not there. */
 	uint16_t id_at, time_at, id_back, time_back;
 };
 
@@ -67,11 +67,11 @@ struct pd_file {
 	VEC(struct pd_attr) attrs;
 	struct map ids; /* of an event -> index of its attr */
 	struct traceformats *formats;
-	/* "" and 0: not told. */
+	/* "" and 0: not known. */
 	char host[256], release[256], arch[64], version[64];
 	VEC(char *) command;
 	uint64_t cpus;
-	uint64_t last_sample; /* 0: not told */
+	uint64_t last_sample; /* 0: not known */
 	bool has_clock;
 	struct writer_clock clock;
 	struct map build_ids; /* of a path's hash -> index + 1 */
@@ -117,13 +117,15 @@ struct pd_reader;
 
 struct pd_reader *pd_reader_new(struct pd_file *f);
 void pd_reader_free(struct pd_reader *r);
-/* 1 and the next record, 0 at the end, or an error. It is valid until the next call, or as long as
- * its block is held. */
+/*
+ * 1 and the next record, 0 at the end, or an error. It is valid until the next call, or as long as
+ * its block is held.
+ */
 int pd_next(struct pd_reader *r, const uint8_t **ret, size_t *ret_len, struct pd_block **ret_block);
 /* Bytes follow the file's last whole record. */
 bool pd_reader_cut(const struct pd_reader *r);
 double pd_reader_done(const struct pd_reader *r); /* 0 to 1 */
-/* The bytes behind a record that are not one (TRACING_DATA in the pipe form). */
+/* The bytes after a record that are not one (TRACING_DATA in the pipe form). */
 int pd_reader_extra(struct pd_reader *r, size_t len, uint8_t **ret);
 int pd_reader_skip(struct pd_reader *r, uint64_t len);
 void pd_block_hold(struct pd_block *b);
@@ -146,7 +148,7 @@ void pd_order_drain(struct pd_order *o);
 
 struct pd_thread {
 	uint32_t tid, pid;
-	uint16_t cpu; /* its own, where CPUs are not told */
+	uint16_t cpu; /* its own number, where the file names no CPUs */
 	char comm[17];
 	bool told; /* the capture knows it, and its process */
 	bool kernel;
@@ -178,11 +180,11 @@ struct pd_import {
 	bool scheduler;	   /* the scheduler's tracepoints tell of switches */
 	bool fork_records; /* the kernel's own records tell of new threads */
 	bool switch_records;
-	bool no_cpus;	   /* where a thread ran is not told: each has a CPU of its own */
+	bool no_cpus;	   /* the file does not say where threads ran: each has a CPU of its own */
 	bool wide;	   /* the events are of CPUs, whichever thread runs there */
 	bool has_switches; /* of one kind or another */
 	bool lost_told;
-	uint64_t kernel_at;	/* where the kernel's _text was; 0: not told */
+	uint64_t kernel_at;	/* where the kernel's _text was; 0: not known */
 	uint64_t damaged, idle; /* records that make no sense; samples of nobody */
 	struct pr_copy *copy;
 	struct pd_waits *waits; /* NULL: perf has measured none */
@@ -240,17 +242,17 @@ void pd_emit_switch(struct pd_import *i, uint64_t ts, uint32_t cpu, uint32_t pre
 bool pd_wait_parse(const struct pd_attr *a, const uint8_t *rec, size_t len,
 		   struct perf_record *ret);
 
-/* Looks through the file for the begins of waits, whose samples come at their end. */
+/* Looks through the file for the starts of waits, whose samples come at their end. */
 int pd_waits_scan(struct pd_import *i);
 void pd_waits_free(struct pd_waits *w);
 /* When the first began; UINT64_MAX: there is none. */
 uint64_t pd_waits_first(const struct pd_waits *w);
-/* The begins up to that moment become events. */
+/* The starts up to that moment become events. */
 void pd_waits_until(struct pd_import *i, uint64_t ts);
 void pd_wait_over(struct pd_import *i, const struct perf_record *r, uint64_t ts);
 /* How many have no time, but are sums. */
 uint64_t pd_waits_untimed(const struct pd_waits *w);
-/* Bytes behind a record that are none. */
+/* Skips bytes after a record that are no record. */
 int pd_skip_extra(struct pd_reader *r, const uint8_t *rec, size_t len);
 
 /* ---- perfdata_roles.c ---- */
@@ -261,7 +263,7 @@ int pd_choose(struct pd_import *i, const char *event);
 const struct pd_attr *pd_with_role(const struct pd_file *f, enum pd_role role);
 /* Samples of such an event say nothing of where CPU time went. */
 bool pd_is_aside(const struct pd_attr *a);
-/* At which an event was sampled, where that is a matter of time; 0: it is not. */
+/* The rate at which an event was sampled; 0: it was not sampled by time. */
 uint64_t pd_freq(const struct pd_attr *a);
 /* What none of the events can show. */
 uint32_t pd_unseen(const struct pd_import *i);

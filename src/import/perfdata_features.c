@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a perf.data file says of itself: as its features, or in the pipe form as records. */
+/* What a perf.data file says about itself: in its features, or in the pipe form in records. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +164,7 @@ int pd_take_feature(struct pd_file *f, unsigned feature, const uint8_t *data, si
 		take_text(&c, f->arch, sizeof(f->arch));
 		break;
 	case FEATURE_NRCPUS:
-		cur_skip(&c, 4); /* that there could be; then those online */
+		cur_skip(&c, 4); /* CPUs that there could be; then those online */
 		f->cpus = cur_u32(&c);
 		break;
 	case FEATURE_CMDLINE:

@@ -150,7 +150,7 @@ void pd_order_put(struct pd_order *o, uint64_t ts, struct pd_block *b, const uin
 	if (o->q.n >= QUEUE_MAX || o->bytes >= BYTES_MAX) {
 		perfdata_order_sort(o);
 		pass(o, o->q.n / 2 + 1);
-		/* If one old record holds each block, all records go. */
+		/* If an old record keeps each block in memory, pass all records on. */
 		if (o->bytes >= BYTES_MAX / 4 * 3)
 			pd_order_drain(o);
 	}

@@ -82,7 +82,7 @@ static size_t perfdata_read_left(const struct feed *fd)
 	return fd->block ? fd->block->len - fd->pos : 0;
 }
 
-/* Room for another record's bytes behind those that are there. */
+/* Makes room for another record's bytes after those that are there. */
 static void make_room(struct feed *fd)
 {
 	struct pd_block *old = fd->block, *b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the events of a perf.data file are good for: which tell of samples, switches and wakings. */
+/* What the events of a perf.data file are good for: which give samples, switches and wakings. */
 #include <stdio.h>
 #include <string.h>
 

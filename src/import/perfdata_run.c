@@ -57,7 +57,8 @@ static void perfdata_run_describe(struct pd_import *i)
 	writer_unseen(s->w, pd_unseen(i));
 }
 
-/* Names of the kernel and of processes are those of this machine only if it has not booted since.
+/*
+ * Names of the kernel and of processes are those of this machine only if it has not booted since.
  */
 static void tell_boot(struct pd_import *i)
 {
@@ -196,7 +197,7 @@ static int read_all(struct pd_import *i, struct pd_reader *r, const struct impor
 			if (rc)
 				return rc;
 		} else {
-			/* In the pipe form all events are told before the first record. */
+			/* In the pipe form all events are described before the first record. */
 			if (!i->s.w && (rc = perfdata_run_begin(i, o, res)))
 				return rc;
 			pd_order_put(i->order, pd_time_of(i->f, rec, len), block, rec);

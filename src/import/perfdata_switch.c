@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who runs on a CPU: from the tracepoints of the scheduler, which tell of a whole CPU and of the
- * state in which a thread leaves it, or from the kernel's switch records, which say only whether it
+ * Who runs on a CPU: from the tracepoints of the scheduler, which cover a whole CPU and say in
+ * which state a thread leaves it, or from the kernel's switch records, which say only whether it
  * left against its will.
  */
 #include "base/cursor.h"
@@ -224,7 +224,10 @@ static void into(struct pd_import *i, uint32_t next, uint32_t other, bool wide, 
 	struct pd_cpu *now = pd_cpu(i, cpu);
 	uint32_t prev = PD_NOBODY, state = 0;
 
-	/* The record of the thread that left has told this switch already, unless there is none. */
+	/*
+	 * The record of the thread that left has reported this switch already, unless there is
+	 * none.
+	 */
 	if (wide && now->tid == next)
 		return;
 	if (wide && now->tid != PD_NOBODY) {

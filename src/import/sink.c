@@ -22,7 +22,10 @@ int sink_open(struct sink *s, const struct import_opts *o, const struct writer_c
 	      struct import_result *res)
 {
 	char *path = NULL;
-	/* What it is made of stays where it is: nothing is lost that a sync would keep. */
+	/*
+	 * The file that it is made from stays: a power cut costs nothing that a second import could
+	 * not restore.
+	 */
 	const struct writer_opts opts = {.no_sync = true, .clock = clock};
 	int fd, rc = outfile_open(o->output, &path, &fd);
 

@@ -31,7 +31,8 @@ struct trace_event {
 	struct {
 		uint32_t offset, size; /* size 0: it has no such field */
 	} at[TRACE_FIELDS];
-	/* The letter of each bit of prev_state ('S', 'D', ...), and the bit that says "preempted".
+	/*
+	 * The letter of each bit of prev_state ('S', 'D', ...), and the bit that says "preempted".
 	 */
 	char letters[32];
 	uint64_t preempted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one recording has worked out and the next one can use, on disk: unwind tables, and the names
- * of the kernel's functions.
+ * What one recording has worked out and the next one can reuse, on disk: unwind tables, and the
+ * names of the kernel's functions.
  *
  * The folder and its files belong to the user who records, nobody else can write to them, and none
  * is a link. Readers check each entry: one that is damaged, of another version or somebody else's

@@ -111,7 +111,7 @@ static struct reading read_owned_word(const struct context *c)
 	return r;
 }
 
-/* The address of an rwlock from that of one of its futexes; the writer's tid lies behind it. */
+/* The address of an rwlock from that of one of its futexes; the writer's tid follows it. */
 static bool read_rwlock(const struct context *c, struct reading *r)
 {
 	const struct ev_futex *e = c->e;
@@ -292,9 +292,9 @@ static bool tells_holder(const struct ev_futex *e, const struct reading *r, uint
 }
 
 /*
- * The kernel hands a PI mutex over: it writes the next owner into the word, then wakes it. Who
- * reads the word in between finds an owner that still sleeps on the mutex, and has not had it
- * before. The waking tells the rest. (The kernel lets nobody sleep on a PI mutex of his own.)
+ * The kernel hands a PI mutex over: it writes the next owner into the word, then wakes it. A reader
+ * in between finds an owner that still sleeps on the mutex, and has not had it yet. The waking
+ * tells the rest. (The kernel lets no thread sleep on a PI mutex that it owns.)
  */
 static bool is_handed_over(const struct lock *lock, uint32_t index, const struct thread *owner)
 {

@@ -110,7 +110,10 @@ static struct gil_waiter last_wait(const struct model *m, const struct thread *t
 	return th->index < m->gils.waited.n ? m->gils.waited.v[th->index] : (struct gil_waiter){0};
 }
 
-/* It waited for the GIL before, and has run for longer than it takes to wait for it once more. */
+/*
+ * It waited for the GIL before, and has since run longer than it would have taken to wait again: so
+ * it had the GIL.
+ */
 static bool has_had_it(const struct model *m, const struct thread *th, uint64_t ts)
 {
 	struct gil_waiter last = last_wait(m, th);
@@ -150,7 +153,7 @@ void gil_switch(struct model *m, const struct ev_switch_ *e, uint64_t ts)
 	chain_seen(&m->chain, g->lock, ts, SEEN_HAD, th);
 }
 
-/* Sleeps from before it was known where in memory they are have a lock of their own. */
+/* Sleeps recorded before the memory was identified have locks of their own: join them. */
 static bool belongs(const struct model *m, const struct gil *g, const struct lock *l)
 {
 	uint64_t condition;

@@ -5,10 +5,10 @@
  * 5 ms at a time, and a thread that lets go of it signals the condition. So its waits look like
  * waits for work, and no word says who has it. What tells who had it, and when:
  *   - a signal that wakes a waiter: the signaller had it until then. A waiter that is just between
- *     two of its waits needs no waking, so many a signal is not seen;
- *   - a second condition, behind the first one and its mutex. A thread that was asked to let go
- *     waits there until another one has taken the GIL: it had it until it waits, and who wakes it
- *     has taken it;
+ *     two of its waits needs no waking, so many signals go unseen;
+ *   - a second condition, after the first one and its mutex. A thread that was asked to let go
+ *     waits there until another one has taken the GIL: it had the GIL until it waits, and the
+ *     thread that wakes it has taken it;
  *   - a thread that waited for the GIL, then ran, and waits for it again without any other wait: it
  *     got it at the end of the first wait, and was made to let go before the second.
  *
@@ -30,8 +30,7 @@ struct gil {
 	uint64_t condition; /* its address; the second one lies higher */
 	uint32_t process;
 	uint32_t lock;	/* index */
-	uint32_t taker; /* the tid that was seen to take it last; 0: it has let go, or is not known
-			 */
+	uint32_t taker; /* the tid last seen to take it; 0: it has let go, or is not known */
 };
 
 /* The last wait of a thread. */
@@ -56,7 +55,10 @@ void gil_sleep(struct model *m, uint64_t condition, struct thread *th, uint32_t 
 void gil_waited(struct model *m, const struct interval *iv);
 /* True if this wake is by a thread that has just taken the GIL, not one that let go. */
 bool gil_wakes(struct model *m, uint32_t lock, struct thread *waker, uint64_t ts);
-/* Before the timeline sees it: who has taken the GIL lets go of it before it waits for anything. */
+/*
+ * Before the timeline sees it: a thread that has taken the GIL lets go of it before it waits for
+ * anything.
+ */
 void gil_switch(struct model *m, const struct ev_switch_ *e, uint64_t ts);
 /* All that belongs to one GIL becomes one lock, when kinds are decided. */
 void gil_join(struct model *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the guard said when a capture was recorded: see docs/format.md. */
+/* What the guard said when the capture was recorded: see docs/format.md. */
 #ifndef THAW_MODEL_GUARDED_H
 #define THAW_MODEL_GUARDED_H
 

@@ -2,10 +2,10 @@
 /*
  * Locks of the kernel: its own record of contention.
  *
- * KLOCKED has the truth of how long it took to get a lock, spinning and sleeping together; KLOCK
- * says that the sleep that follows is on that lock. An address is one lock as long as its kind and
- * what it belongs to stay the same. A window counts what lies in it. Of short attempts that were
- * added up (`more`) the number and the sum are exact; each counts with their mean.
+ * KLOCKED says exactly how long it took to get a lock, spinning and sleeping together; KLOCK says
+ * that the sleep that follows is on that lock. An address is one lock as long as its kind and what
+ * it belongs to stay the same. Only the part inside the window counts. For short attempts that were
+ * added up (`more`), number and sum are exact, and each counts as their mean.
  */
 #include "model/lock_events.h"
 #include "model/model.h"
@@ -14,7 +14,7 @@
 static struct lock *lock_of(struct locks *l, uint64_t addr, uint32_t flags, uint32_t what,
 			    uint64_t of, uint32_t *ret_index)
 {
-	uint64_t key = map_mix(addr) ^ 0x6b6c6f636bull; /* apart from addresses of programs */
+	uint64_t key = map_mix(addr) ^ 0x6b6c6f636bull; /* apart from programs' addresses */
 	enum lock_kind kind = klock_kind(flags);
 	struct lock *lock = locks_find(l, key, ret_index);
 
@@ -61,8 +61,10 @@ void klock_event(struct model *m, const struct event *ev, uint64_t ts)
 	chain_seen(&m->chain, index, ts, owner ? SEEN_HELD : SEEN_NOBODY, owner);
 }
 
-/* The part of the time to get a lock that lies in the window. Attempts that were added up are
- * short, and count as near the last of them. */
+/*
+ * The part of the time to get a lock that lies in the window. Attempts that were added up are
+ * short: all are taken to be at the last one.
+ */
 static uint64_t took_inside(const struct timeline *t, const struct ev_klocked *e, uint64_t ts,
 			    uint64_t *ret_end)
 {

@@ -2,7 +2,7 @@
 /*
  * Most captures lost nothing, or only stacks and samples: their events go into the model as they
  * come. Where threads' time is missing, earlier intervals depend on that: then a first pass only
- * collects the loss spans and the begin mark, and a second one feeds a new model.
+ * collects the loss spans and the mark of the start, and a second one feeds a new model.
  */
 #include "model/load.h"
 

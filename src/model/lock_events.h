@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What events say of locks goes into the table of locks (model/lock) and to the chain
- * (model/charge). */
+/*
+ * Puts what events say about locks into the table of locks (model/lock) and the chain
+ * (model/charge).
+ */
 #ifndef THAW_MODEL_LOCK_EVENTS_H
 #define THAW_MODEL_LOCK_EVENTS_H
 

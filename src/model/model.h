@@ -31,14 +31,16 @@
 typedef void (*sample_fn)(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
 			  uint32_t row);
 typedef void (*event_fn)(void *arg, const struct event *ev);
-/* A thread (NULL: an interrupt) got a kernel lock: its index, when, how long that took, and how
+/*
+ * A thread (NULL: an interrupt) got a kernel lock: its index, when, how long that took, and how
  * many times this stands for. The sums of kernel locks count these, and the open waits among the
- * intervals. */
+ * intervals.
+ */
 typedef void (*klocked_fn)(void *arg, uint32_t lock, const struct thread *th, uint64_t ts,
 			   uint64_t ns, uint32_t n);
 
 struct model_opts {
-	uint64_t from, to; /* since the recording's begin; to 0: its end */
+	uint64_t from, to; /* since the start of the recording; to 0: its end */
 	const struct frame_source *frames;
 	const char *machine;	/* that it is from; NULL: it does not say */
 	uint64_t min_lock_wait; /* shorter ones do not count in the sums of locks */
@@ -61,7 +63,7 @@ struct facts {
 	char *foreign; /* a machine whose calls and locks thaw cannot read; "": none */
 	VEC(char *) command;
 	char *scope;	     /* "command", "process", "thread", "cgroup", "system"; "": not known */
-	VEC(char *) targets; /* pids, tids, or a folder of control groups */
+	VEC(char *) targets; /* pids, tids, or the folder of a control group */
 	char *target_command;	   /* of the first target, as it was started; "": not known */
 	uint64_t unix_ns, mono_ns; /* the wall clock and the events' clock at one moment */
 	uint64_t cpus, freq_hz;
@@ -71,8 +73,8 @@ struct facts {
 	bool no_space;	  /* the disk was full */
 	bool failed;
 	bool has_symbols;
-	bool has_switches;    /* the engine records them; otherwise only samples tell of time */
-	char *not_followed;   /* programs that could not be followed, "2 (a, b)"; "" if none */
+	bool has_switches;  /* the engine records them; otherwise time is known by samples alone */
+	char *not_followed; /* programs that could not be followed, "2 (a, b)"; "" if none */
 	bool no_kernel_locks; /* the kernel has no record of contention, or it was not asked */
 	uint32_t unseen;      /* enum unseen: what the engine cannot tell */
 	bool whole_machine;   /* all threads were looked at: what a CPU did is known */
@@ -121,7 +123,7 @@ struct gap {
 	uint32_t running;
 };
 
-/* The recording steps back: what it says is in wire/step.def. */
+/* The recording steps back: wire/step.def says how. */
 struct model_step {
 	uint64_t ts;
 	struct ev_mark mark;
@@ -178,7 +180,9 @@ bool model_stop_whole(unsigned stop);
 const char *model_stop_name(unsigned stop);
 const char *model_stop_words(unsigned stop);
 
-/* When, from the recording's begin, a step gave up samples or stacks of waits; UINT64_MAX: never.
+/*
+ * When, from the start of the recording, a step gave up samples or stacks of waits; UINT64_MAX:
+ * never.
  */
 uint64_t model_gave_up(const struct model *m, uint32_t step);
 
@@ -188,7 +192,7 @@ const char *model_call_name(const struct model *m, uint32_t call);
 /* "switch", "fork"; the name that other outputs use too. */
 const char *model_event_name(unsigned kind);
 
-/* The window's begin and length: the whole recording, or what --from and --to leave of it. */
+/* The window's start and length: the whole recording, or what --from and --to leave of it. */
 uint64_t model_window_start(const struct model *m);
 uint64_t model_window_ns(const struct model *m);
 /* The capture's source had no times: those of events only give their order. Show none. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Readers of a lock of the kernel leave no trace, so its holder may be unknown. What is known is
- * who ran in the kernel meanwhile: samples that were taken of other threads, inside the kernel,
- * while somebody slept on the lock. That proves nothing, and is told as what it is.
+ * which threads ran in the kernel meanwhile: samples of other threads that were taken inside the
+ * kernel while somebody slept on the lock. That proves nothing, so reports only say that they ran
+ * there.
  */
 #ifndef THAW_MODEL_SUSPECTS_H
 #define THAW_MODEL_SUSPECTS_H
@@ -33,8 +34,10 @@ struct suspect {
 void suspects_sleep(struct suspects *s, const struct thread *th, uint32_t lock);
 void suspects_sample(struct suspects *s, const struct locks *l, const struct thread *th,
 		     uint32_t row);
-/* Who was found most often while others slept on the lock (an index), the most often first; returns
- * how many, and the samples of all. */
+/*
+ * The threads that were found most often while others slept on the lock (an index), the most often
+ * first; returns how many, and the samples of all.
+ */
 size_t suspects_of(const struct suspects *s, const struct tally *t, uint32_t lock,
 		   struct suspect *ret, size_t room, uint64_t *ret_all);
 void suspects_done(struct suspects *s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A second pass over a capture whose model is finished, for callers that want everything that
- * happened and cannot keep it: events as they stand in the file, intervals and samples as the model
- * made them, with threads, locks and rows of the finished model, so that reasons and names are
- * known. Memory does not grow with the events.
+ * happened and cannot hold it in memory: events as they stand in the file, intervals and samples as
+ * the model made them, with threads, locks and rows of the finished model, so that reasons and
+ * names are known. Memory does not grow with the events.
  */
 #ifndef THAW_MODEL_WALK_H
 #define THAW_MODEL_WALK_H

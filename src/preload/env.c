@@ -2,7 +2,7 @@
 /*
  * Puts the variables by which thaw follows a program into an environment, and takes them out again,
  * leaving the rest as it was, in the same order. A variable that the program has set itself is
- * kept: ours is then its last word.
+ * kept: ours is appended to it.
  */
 #include <string.h>
 

@@ -110,7 +110,7 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 	return exec_failed(next()->execveat(fd, path, argv, FOLLOWED(envp), flags));
 }
 
-/* The arguments that follow `first`, as an array; `ap` is behind their NULL then. */
+/* The arguments that follow `first`, as an array; `ap` is then past their NULL. */
 #define ARGUMENTS(first, ap)                                                                       \
 	({                                                                                         \
 		const char *arg_ = (first);                                                        \

@@ -7,7 +7,7 @@
  * The program must not notice. So: nothing here prints, fails the program, keeps a descriptor open,
  * or starts a thread; whatever goes wrong, the program runs on unrecorded. What the handler calls
  * is safe in a signal handler: system calls, the clock and the CPU's number, and no function that a
- * sanitizer stands in front of (memcpy). Includes wire/ only, and links libc only.
+ * sanitizer wraps (memcpy). Includes wire/ only, and links libc only.
  */
 #ifndef THAW_PRELOAD_PRELOAD_H
 #define THAW_PRELOAD_PRELOAD_H
@@ -43,7 +43,7 @@ extern struct preload preload;
 
 /* Does anybody listen? */
 bool preload_on(void);
-/* Will nobody ever listen again? */
+/* Has thaw gone for good? */
 bool preload_over(void);
 void preload_stop(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tells of threads, programs, and the code that is mapped. Nothing here allocates. */
+/* Reports threads, programs, and the code that is mapped. Nothing here allocates. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,7 +13,7 @@ void tell_task(uint32_t kind, uint32_t tid, uint32_t other, uint32_t code)
 	struct pr_task *rec;
 	struct tick_emit e;
 
-	/* Not while a record is open: others wait behind it. */
+	/* Not while a record is open: others would wait behind it. */
 	syscall(SYS_prctl, PR_GET_NAME, comm, 0, 0, 0);
 	rec = emit_reserve(&e, emit_ring(), kind, sizeof(*rec));
 	if (!rec)

@@ -176,8 +176,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 /*
  * Threads that live for less than a period must be seen as often as their CPU time deserves. A tick
- * finds a thread of length b < tick with the chance b / tick, and whatever has expired by then; so
- * the first period ends after a random number of whole ticks, which may be none.
+ * finds a thread of length b < tick with the chance b / tick, and then all that has expired; so the
+ * first period ends after a random number of whole ticks, which may be none.
  */
 static uint64_t first_ns(void)
 {

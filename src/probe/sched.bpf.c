@@ -296,7 +296,8 @@ static __always_inline void fill_waking(struct pr_waking *rec, __u32 wakee, __u6
 	rec->waker_pid = waker >> 32;
 }
 
-/* The end of a wait that lasted: with the waker's stacks. `who`: wakee, and above it the context.
+/*
+ * The end of a wait that lasted: with the waker's stacks. `who`: wakee, and above it the context.
  */
 static __always_inline int emit_waking_long(void *ctx, struct ring_head *r, __u64 who, __u64 waker,
 					    __u64 ts, const bool guess)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* The definitions behind lib/state.bpf.h. */
+/* The definitions of what lib/state.bpf.h declares. */
 #include "probe/lib/state.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

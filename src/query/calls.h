@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every stack of a capture as a path in one tree of calls, made once: the frames with their inlined
- * functions from the root to the leaf, and behind the leaf of a wait its reason. A row of the tally
+ * functions from the root to the leaf, and after the leaf of a wait its reason. A row of the tally
  * is then one number, its last call, and the values of a range can be summed up along the callers
  * without looking at a name.
  *

@@ -2,8 +2,8 @@
 /*
  * chart?thread&from&to[&max]   the stacks of one thread over time
  *
- * A sample stands for half of the sampling period before and behind it, as far as the thread ran
- * without another sample; a wait for its own time, with its reason behind its leaf. A frame on
+ * A sample stands for half of the sampling period before and after it, as far as the thread ran
+ * without another sample; a wait for its own time, with its reason after its leaf. A frame on
  * adjacent stacks is one piece, even across a gap too short to be seen. Pieces that are too short
  * themselves are left out (but not their callers), and the answer counts them.
  */

@@ -2,7 +2,7 @@
 /*
  * What queries about moments and ranges need of a recording, in memory: what each thread and each
  * CPU did, each sample, and the signs of who holds which lock. Filled by the model's sinks while it
- * loads; sealed when the model is finished, because only then the reasons of waits are known, and
+ * loads; sealed when the model is finished, because only then are the reasons of waits known, and
  * whether two locks were one.
  *
  * Without switches (model facts: has_switches) a sample stands for a period of running that ends

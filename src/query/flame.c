@@ -6,7 +6,8 @@
  * the same stack differ by reason; a wait without a stack is "(no stack)" and its reason. So the
  * graph has every sample and every nanosecond of waiting.
  *
- * In `node`, "reason" is the reason, or 100 for running, of all that is in a node; -1: several.
+ * In `node`, "reason" says why everything in the node waited, or is 100 if all of it ran; -1 if it
+ * is mixed.
  */
 #include <string.h>
 

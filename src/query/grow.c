@@ -177,7 +177,7 @@ void grow_around(struct tree *callers, struct tree *callees, const struct model 
 {
 	uint64_t *self, *value = grow_values(m, c, w, &self);
 	uint32_t *node = mem_zalloc(c->list.n * sizeof(*node)); /* of callees */
-	uint8_t *deep = mem_zalloc(c->list.n);			/* 0: not in them; the root: 1 */
+	uint8_t *deep = mem_zalloc(c->list.n); /* depth in the tree, from 1; 0: not in it */
 
 	for (uint32_t i = 1; i < c->list.n; i++) {
 		const struct call *one = &c->list.v[i];

@@ -9,7 +9,8 @@
  *
  *   u32 cols, rows, ns_per_col (low, high), ns_per_row (low, high), cells[cols * rows]
  *
- * A cell is a count of samples, or microseconds, rounded so that their sum is the sum's.
+ * A cell is a count of samples, or microseconds, rounded so that the cells add up to the rounded
+ * total.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,10 @@ static void add_wait(struct heat *h, uint64_t start, uint64_t end)
 	h->whole[last]--;
 }
 
-/* The cell in which the last wait ended: most waits are shorter than a cell, and the next is in it
- * too. */
+/*
+ * The cell in which the last wait ended: most waits are shorter than a cell, and the next is in it
+ * too.
+ */
 struct last_cell {
 	uint64_t from, to, *part;
 };

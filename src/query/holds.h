@@ -19,14 +19,13 @@ struct held_piece {
 /* A sleep on the lock, cut to the range. */
 struct lock_wait {
 	uint64_t start, end;
-	size_t pieces; /* behind its last piece */
+	size_t pieces; /* past its last piece */
 	uint32_t waiter;
 };
 
 struct holds {
-	VEC(struct lock_wait) waits; /* by thread, then time */
-	VEC(struct held_piece)
-	pieces; /* of the waits, in that order; none if the lock has no holders */
+	VEC(struct lock_wait) waits;   /* by thread, then time */
+	VEC(struct held_piece) pieces; /* of the waits, in that order; none without holders */
 	/*
 	 * Too many waits behind too many holders to keep pieces: `held` has the lock's holders over
 	 * time instead, the same for all waiters.

@@ -22,8 +22,10 @@ void arena_done(struct arena *a)
 	a->used = 0;
 }
 
-/* Where there are many threads, most do next to nothing: their first block is small, and not from
- * the arena. */
+/*
+ * Where there are many threads, most do next to nothing: their first block is small, and not from
+ * the arena.
+ */
 static void grow_first(struct lane *l)
 {
 	enum { FEWEST = 4 };

@@ -5,8 +5,8 @@
  * So the sums between any two moments take a search and at most two blocks, however long the
  * recording is.
  *
- * Times are nanoseconds since the recording's begin, when the lane is sealed; a moment before that
- * is taken as 0, and one beyond 2.2 years as that.
+ * Times are nanoseconds since the start of the recording, once the lane is sealed; a moment before
+ * that is taken as 0, and one beyond 2.2 years as that.
  */
 #ifndef THAW_QUERY_LANE_H
 #define THAW_QUERY_LANE_H
@@ -70,7 +70,7 @@ void arena_done(struct arena *a);
 /* Appends a stretch: what overlaps earlier ones is cut off, and a hole becomes CLASS_GONE. */
 void lane_push(struct lane *l, struct arena *a, uint64_t start, uint64_t end, unsigned class,
 	       uint32_t row, uint32_t by);
-/* Sums. All its classes are final. */
+/* Makes the sums; all its classes are final. */
 void lane_seal(struct lane *l);
 void lane_done(struct lane *l);
 

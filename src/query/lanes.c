@@ -6,9 +6,9 @@
  *   u32 class | share << 8
  *
  * A run is a row of equal columns; empty columns are in no run. The shares of a column are parts of
- * 65535, its whole time; what is missing is time without a thread. They are rounded so that their
- * sum is the rounded sum. A column of no length (there are more columns than nanoseconds) shows the
- * class at that moment.
+ * 65535, its whole time; what is missing is time without a thread. They are rounded so that they
+ * add up to the rounded total. A column of no length (there are more columns than nanoseconds)
+ * shows the class at that moment.
  */
 #include "query/private.h"
 

@@ -29,7 +29,7 @@ struct party {
 };
 
 struct parties {
-	VEC(struct party) list; /* by ns; the unknown one behind the others */
+	VEC(struct party) list; /* by ns; the unknown one after the others */
 	uint32_t *lane;		/* by thread + 1: its place; LANES_MAX: one of the others */
 };
 

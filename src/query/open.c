@@ -31,7 +31,7 @@ static void put_reasons(struct json *j)
 	json_arr_end(j);
 }
 
-/* A thread without work nearly all of its time, or one that was never seen to do anything. */
+/* A thread that had no work nearly all of its time, or was never seen to do anything. */
 static bool is_idle(const struct thread *t)
 {
 	uint64_t idle = t->waits[REASON_IDLE] + t->waits[REASON_PARKED] + t->waits[REASON_DEAD];
@@ -108,7 +108,7 @@ static unsigned class_of(enum interval_kind doing, enum reason reason)
 	return doing == INTERVAL_LOST ? CLASS_LOST : (unsigned)reason;
 }
 
-/* The middle of the culprit's longest stretch of what the stall says it did. */
+/* The middle of the culprit's longest stretch of what, by the stall, it did. */
 static uint64_t telling_moment(const struct query *q, const struct stall *st)
 {
 	const struct lane *l = &q->columns.threads.v[st->culprit->index];
@@ -178,7 +178,7 @@ static void put_text(struct json *j, const struct summary *s)
 	buf_done(&b);
 }
 
-/* What the lead is about, which the page opens with. */
+/* What the lead is about: the page opens with it. */
 static void put_about(struct json *j, const struct summary *s)
 {
 	struct lead_about about;

@@ -38,7 +38,7 @@ typedef int query_fn(struct query *q, const struct request *rq, struct buf *ret)
 #define QUERY(name, type) query_fn answer_##name;
 #include "query/query.def"
 
-/* Turns the model's time, which is the machine's, into one since the recording's begin. */
+/* Turns the model's time, which is the machine's, into one since the start of the recording. */
 static inline uint64_t query_time(const struct query *q, uint64_t ts)
 {
 	return ts > q->model->timeline.begin ? ts - q->model->timeline.begin : 0;

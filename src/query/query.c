@@ -90,8 +90,10 @@ int query_step(struct query *q, uint64_t events)
 	return rc;
 }
 
-/* Progress stays below 1, even when rounded, until the model is finished: that takes a while after
- * the last event. */
+/*
+ * Progress stays below 1, even when rounded, until the model is finished: that takes a while after
+ * the last event.
+ */
 #define NEARLY 0.999
 
 double query_progress(const struct query *q)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Adds what only the end of a recording tells: when it really began, the reason of each wait, what
- * a CPU did when no thread ran on it, and which locks were one and the same.
+ * Adds what is known only at the end of a recording: when it really began, the reason of each wait,
+ * what a CPU did when no thread ran on it, and which locks were one and the same.
  */
 #include "base/parallel.h"
 #include "query/columns.h"
@@ -11,7 +11,7 @@ static uint64_t seal_duration(const struct model *m)
 	return m->timeline.end - m->timeline.begin;
 }
 
-/* From the base of the columns to the recording's begin. */
+/* From the base of the columns to the start of the recording. */
 static uint64_t moved(const struct columns *c, const struct model *m, uint64_t ts)
 {
 	uint64_t begin = m->timeline.begin, abs = ts + c->base;

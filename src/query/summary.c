@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * `summary`: the report as JSON for a range and a thread, by the code of `thaw report` itself. The
- * sums of the whole recording are there already; for a part of it the capture is read again.
+ * sums of the whole recording exist already; for a part of it the capture is read again.
  */
 #include "query/private.h"
 

@@ -6,8 +6,10 @@
 
 #include "base/parallel.h"
 
-/* Stretches from sum to sum. Many rows need more: sums take at most 1/8 of the stretches'
- * memory. */
+/*
+ * Stretches from sum to sum. Many rows need more: sums take at most 1/8 of the stretches'
+ * memory.
+ */
 #define STEP 4096
 #define STEP_ROWS 4
 

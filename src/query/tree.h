@@ -19,7 +19,7 @@
 
 struct tree_node {
 	uint32_t parent, what;
-	int16_t class; /* the reason or CLASS_RUNNING of all that is in it */
+	int16_t class; /* why all in it waited, or CLASS_RUNNING */
 	uint64_t value[2], self[2];
 };
 

@@ -9,7 +9,7 @@
 #include "query/sums.h"
 
 struct pick {
-	uint64_t from, to;   /* since the recording's begin */
+	uint64_t from, to;   /* since the start of the recording */
 	const bool *threads; /* by index; NULL: all */
 	uint64_t reasons;    /* of waits: a bit each */
 	bool samples, waits;

@@ -9,7 +9,7 @@
 struct launch {
 	pid_t pid;
 	int go_fd;   /* closed: go */
-	int fail_fd; /* tells the errno of a failed exec */
+	int fail_fd; /* gives the errno of a failed exec */
 	bool done;
 	int status; /* of waitpid(), once done */
 };

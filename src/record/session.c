@@ -473,7 +473,7 @@ static void add_names(struct session *s)
 	symtab_free(st);
 }
 
-/* How it went. */
+/* Writes how the recording went. */
 static void tell_itself(struct session *s)
 {
 	const struct engine_ops *ops = s->engine->ops;
@@ -530,7 +530,7 @@ static void begin_settling(struct session *s)
 		settle(s);
 }
 
-/* Nobody but that thread touches the path before. */
+/* Until then, only that thread touches the path. */
 static void end_settling(struct session *s)
 {
 	if (s->settles)

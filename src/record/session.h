@@ -26,7 +26,7 @@ struct session_status {
 /* A step taken while recording: see record/watch.h. */
 enum { SESSION_STEPS = 32 };
 struct session_step {
-	uint64_t at_ns; /* since the beginning */
+	uint64_t at_ns; /* since the start */
 	struct ev_mark mark;
 	char note[200]; /* the mark's */
 };

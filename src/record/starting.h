@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells a waiting user how far the start of a recording has come. Mostly it waits for the kernel,
- * which verifies the probes: on a busy machine that lasts until thaw has got a second of CPU time.
- * Thaw cannot shorten that, but it can say so.
+ * Tells a waiting user how far the start of a recording has got. Mostly it waits for the kernel to
+ * verify the probes: on a busy machine that lasts until thaw has had a second of CPU time. Thaw
+ * cannot shorten that, but it can say so.
  */
 #ifndef THAW_RECORD_STARTING_H
 #define THAW_RECORD_STARTING_H

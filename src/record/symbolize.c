@@ -28,7 +28,7 @@
 #define MODULE_NS (20 * NSEC_PER_SEC)
 #define TOTAL_NS (60 * NSEC_PER_SEC)
 #define HASTE_NS NSEC_PER_SEC
-/* How long a file may fail to answer. After the first that did, the others get less time. */
+/* How long a file may fail to answer. After the first such file, the others get less time. */
 #define STILL_NS (3 * NSEC_PER_SEC / 2)
 #define STILL_AGAIN_NS (NSEC_PER_SEC / 4)
 
@@ -63,7 +63,7 @@ struct naming {
 	size_t untold; /* notes that did not fit */
 };
 
-/* Every offset of new stacks that has not been asked for yet, by module, each once. */
+/* All offsets of new stacks that have not been asked for yet, by module, each once. */
 static offsets *symbolize_gather(struct namer *namer, const struct reader *r)
 {
 	offsets *by_module = mem_zalloc((reader_modules(r) + 1) * sizeof(*by_module));
@@ -128,7 +128,7 @@ static void offsets_free(offsets *by_module, const struct reader *r)
 	free(by_module);
 }
 
-/* ---- what the user is told ---- */
+/* ---- notes for the user ---- */
 
 static void symbolize_note(struct naming *n, const char *words)
 {

@@ -18,7 +18,7 @@ struct symtab *symbolize(struct reader *r, struct namer *namer, char *notes, siz
 
 /*
  * The same for a capture that still grows: each call names, into `into`, what has come since the
- * last call. It stops at `until_ns` (of clock_mono_ns()); what is left then stays without a name.
+ * last call. It stops at `until_ns` (of clock_mono_ns()); what is left by then gets no name.
  */
 /* kept_dir: see kept_for(). */
 struct namer *namer_new(const char *kept_dir);

@@ -26,7 +26,7 @@ struct watch {
 	int default_level; /* of lines of the log */
 	uint64_t max_rate; /* the setting, as it was last seen; 0: cannot be read */
 	uint64_t next_ns, sampling_ns;
-	bool looking; /* the caller has not had all news of this look */
+	bool looking; /* the caller has not yet had all that this look found */
 	unsigned records, notes;
 	char note[200];
 };

@@ -2,9 +2,9 @@
 /*
  * A short stack is the user's part and the kernel function nearest to it that is not plumbing: "who
  * asked" matters more than "how the kernel does it". Of functions that every program has and that
- * call each other, only the outermost is told: it is what the program called. If that is the leaf,
- * the kernel's function would say the same once more. A thread without user frames (a kernel
- * thread, or a stack that was not taken) is told by its kernel frames alone.
+ * call each other, only the outermost is shown: it is what the program called. If that is the leaf,
+ * the kernel's function would only say the same again. A thread without user frames (a kernel
+ * thread, or a stack that was not taken) is shown by its kernel frames alone.
  */
 #include "report/frames.h"
 
@@ -77,8 +77,9 @@ static size_t pick_user(struct names *names, const struct named_frame *f, size_t
 		const struct function *fn = names_function(names, f[i].function);
 		bool everywhere = names_everywhere(fn);
 
-		/* What a library of the system or a compiler puts between is no step of the
-		 * program's. */
+		/*
+		 * What a system library or a compiler puts in between is no step of the program.
+		 */
 		if (fn->kernel || frames_any(fn->name, plain) ||
 		    (got && (names_of_standard(fn) || (!fn->named && names_of_system(fn)))))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which frames of a stack tell a person something. */
+/* Which frames of a stack say something to a person. */
 #ifndef THAW_REPORT_FRAMES_H
 #define THAW_REPORT_FRAMES_H
 
@@ -13,7 +13,7 @@
 size_t frames_telling(struct names *names, uint32_t kstack, uint32_t ustack,
 		      const char *ret[PATH_FRAMES]);
 
-/* Is it on so many stacks that its name tells nothing? */
+/* Is it on so many stacks that its name says nothing? */
 bool frames_plain(const char *name);
 
 #endif

@@ -31,15 +31,19 @@ bool lead_deadlock(const struct summary *s, struct buf *b);
 bool lead_open_question(const struct summary *s, struct buf *b);
 /* The same: threads stuck on a file; appends to b, which may be NULL. */
 bool lead_stuck_file(const struct summary *s, struct buf *b);
-/* The same: ", in flock of /run/lock (tmpfs)", the file for which this thread still waits for this
- * reason; false: it does not, or that is not known. */
+/*
+ * The same: ", in flock of /run/lock (tmpfs)", the file for which this thread still waits for this
+ * reason; false: it does not, or that is not known.
+ */
 bool lead_file_of(const struct summary *s, const struct thread *t, enum reason reason,
 		  struct buf *b);
 /* The same: was nearly all waiting for work, or for something from outside? */
 bool lead_all_known(const struct summary *s);
 
-/* lead_pool.c: threads that count as idle only because of how they wait, their waker, and what the
- * waker does; false: they are not most of the waiting, or no thread wakes them. b may be NULL. */
+/*
+ * lead_pool.c: threads that count as idle only because of how they wait, their waker, and what the
+ * waker does; false: they are not most of the waiting, or no thread wakes them. b may be NULL.
+ */
 bool lead_pool(const struct summary *s, struct buf *b);
 
 /* lead_wakers.c: the thread whose wakes ended most of this waiting time; NULL: none is known. */
@@ -50,24 +54,31 @@ void lead_say_wakers(const struct summary *s, const struct thread *waker, struct
 /* The same, for the waits of the finding. */
 void lead_finding_wakers(const struct summary *s, struct buf *b);
 
-/* lead_stuck.c: "Deadlock of netting, archiver and indexer; 6 more threads stand behind them": of
- * the circle with this number. */
+/*
+ * lead_stuck.c: "Deadlock of netting, archiver and indexer; 6 more threads stand behind them": of
+ * the circle with this number.
+ */
 void lead_circle(const struct summary *s, uint32_t circle, struct buf *b);
 
 /* lead_stall.c: "4 threads stood behind commit_lock, while flusher was ...". */
 void lead_stall(const struct summary *s, const struct stall *st, struct buf *b);
 
-/* lead_culprit.c: "checkpointer (812) in flush_log held commit_lock, waiting for the disk. 4 ..."
+/*
+ * lead_culprit.c: "checkpointer (812) in flush_log held commit_lock, waiting for the disk. 4 ..."
  */
 void lead_culprit(const struct summary *s, const struct blame_sum *r, struct buf *b);
 
 /* The threads that the finding is about: "worker-1", "4 worker threads". */
 void lead_group(struct buf *b, const struct finding *f);
-/* What a holder did: BEFORE and "waiting for the disk"; of several things, each with its share,
- * ", 51% of that time waiting for the disk, 40% running"; nothing where it is not known. */
+/*
+ * What a holder did: BEFORE and "waiting for the disk"; of several things, each with its share,
+ * ", 51% of that time waiting for the disk, 40% running"; nothing where it is not known.
+ */
 void lead_did(struct buf *b, const char *before, const struct doings *d);
-/* " in flush_log (log.c:120)", as far as it is known: the line is that of the function's frame on
- * these stacks. */
+/*
+ * " in flush_log (log.c:120)", as far as it is known: the line is that of the function's frame on
+ * these stacks.
+ */
 void lead_in(struct buf *b, const struct summary *s, uint32_t function, uint32_t kstack,
 	     uint32_t ustack);
 

@@ -130,7 +130,7 @@ static void say_holder(struct buf *b, const struct summary *s, const struct lock
 		lead_did(b, ", which was ", &f->did);
 }
 
-/* Threads that hold the lock by turns: not one of them is to blame, but their code. */
+/* Threads that hold the lock in turn: none of them is to blame, but their code is. */
 static void say_peers(struct buf *b, const struct summary *s)
 {
 	const struct finding *f = &s->finding;
@@ -143,7 +143,7 @@ static void say_peers(struct buf *b, const struct summary *s)
 
 /*
  * Waiters of other groups: the sentence before is about one group. The holder may wait for its own
- * lock now and then, and so may others; below a hundredth of the waiting that is nothing to tell.
+ * lock now and then, and so may others; below a hundredth of the waiting that is not worth saying.
  */
 static void say_others(struct buf *b, const struct finding *f, const struct lock_sum *l)
 {

@@ -17,15 +17,17 @@ struct locks_opts {
 	uint64_t details; /* how many of them in detail */
 	const char *lock; /* NULL: all; else a name, a part of one, or an address 0x... */
 	const char *kind; /* NULL: all; as lock_kind_parse() knows it */
-	bool signals;	  /* also what nobody holds: condition variables, joins */
+	bool signals;	  /* also what no thread holds: condition variables, joins */
 	bool colour;
 	size_t width;
 };
 
 typedef VEC(const struct lock_sum *) lock_list;
 
-/* The locks that match the options, in the order asked for. -ENOENT with words if a named lock is
- * not there. */
+/*
+ * The locks that match the options, in the order asked for. -ENOENT with words if a named lock is
+ * not there.
+ */
 int locks_pick(const struct summary *s, const struct locks_opts *o, lock_list *ret);
 
 void locks_text(const struct summary *s, const struct locks_opts *o, const lock_list *picked,

@@ -2,7 +2,7 @@
 /*
  * The first screen: 80 columns, about 45 lines, plain words. Sentences first, then stalls, threads,
  * where CPU time went, where threads waited, for which locks, because of whom, and what is missing.
- * A table shows the rows that tell most and says in one line what it leaves out.
+ * A table shows the most important rows and says in one line what it leaves out.
  */
 #include "report/report.h"
 
@@ -15,9 +15,9 @@
 #include "report/words.h"
 #include "wire/step.h"
 
-/* Fewer samples tell nothing of where the time went. */
+/* With fewer samples, nobody can say where the time went. */
 enum { SAMPLES_FEW = 20 };
-/* Less of a thread's time is no trouble. */
+/* A smaller part of a thread's time is no trouble. */
 enum { IMPOSED_PERCENT = 3 };
 enum { TOP_THREADS = 7, TOP_FUNCTIONS = 4, NAME_WIDE = 15, TEXT = 64 };
 
@@ -48,7 +48,7 @@ static void sampled_row(const struct text_report *p, const struct thread *t, int
 		words_share(rest, sizeof(rest), t->total[INTERVAL_LOST], wall));
 }
 
-/* Where there are no times either. */
+/* The recording has no times either. */
 static void counted_row(const struct text_report *p, const struct thread *t, int tid)
 {
 	char name[TEXT], n[TEXT], part[TEXT];
@@ -59,14 +59,16 @@ static void counted_row(const struct text_report *p, const struct thread *t, int
 		words_share(part, sizeof(part), t->samples, p->s->samples));
 }
 
-/* Whoever has nothing to do waits for the network, too; but then the reason is another (idle). */
+/* Idle threads wait for the network too, but then the reason is idle. */
 static bool is_imposed(enum reason r)
 {
 	return !reason_is_runnable(r) && (!reason_has(r, TRAIT_CHOSEN | TRAIT_OUTSIDE) ||
 					  r == REASON_NETWORK || r == REASON_PIPE);
 }
 
-/* What it waits for: what it did not choose, with its share, where that matters; else most of it.
+/*
+ * What it mainly waits for: what it did not choose, with its share, if that matters; else what took
+ * most time.
  */
 static const char *mainly(char *out, size_t room, const struct thread *t, size_t width)
 {

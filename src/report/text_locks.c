@@ -48,7 +48,7 @@ static bool alike(const struct summary *s, const struct stall *a, const struct s
 	       (a->lock < s->locks.n || a->reason == b->reason);
 }
 
-/* A stall that comes again and again is told once, at its longest; --top tells them one by one. */
+/* A stall that recurs is shown once, at its longest; --top shows each. */
 static void say_like_it(const struct text_report *p, size_t i, struct buf *b)
 {
 	const struct stalls *st = &p->s->stalls;
@@ -162,7 +162,7 @@ void text_locks(const struct text_report *p)
 	char time[TEXT];
 	uint64_t rest = 0;
 
-	/* Beside a lock that cost a second, microseconds tell nothing. */
+	/* Beside a lock that cost a second, microseconds do not matter. */
 	while (!p->top && n > 1 && s->locks.v[n - 1].total < s->locks.v[0].total / 200)
 		n--;
 	if (!n) {
@@ -212,7 +212,7 @@ void text_blame(const struct text_report *p)
 		int at;
 
 		if (!p->top && r->total < s->blame.sums.v[0].total / 10)
-			break; /* and so are all behind it */
+			break; /* and so are all after it */
 		at = fprintf(p->out, "  %7s  ", units_duration(time, sizeof(time), r->total));
 		buf_clear(&b);
 		lead_culprit(s, r, &b);

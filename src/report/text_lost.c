@@ -145,7 +145,7 @@ static void stack_ends(const struct text_report *p)
 	buf_done(&b);
 }
 
-/* Told however few there are: a guess may be wrong, and looks like any other caller. */
+/* Shown however few there are: a guess may be wrong, and looks like any other caller. */
 static void guesses(const struct text_report *p)
 {
 	const struct stack_ends *e = &p->s->model->ends;

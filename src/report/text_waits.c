@@ -75,8 +75,10 @@ static void rest_row(const struct text_report *p, const char *label, const struc
 			units_count(count, sizeof(count), r->count), words);
 }
 
-/* Stacks of short waits are not taken (--min-wait), and those of waits that do not end cannot
- * be. */
+/*
+ * Stacks of short waits are not taken (--min-wait), and those of waits that do not end cannot
+ * be.
+ */
 static const char *why_no_stack(char *out, size_t room, const struct rest *r)
 {
 	char n[TEXT / 2];
@@ -109,8 +111,10 @@ static void join_place(struct wait_place *into, const struct wait_place *w)
 	}
 }
 
-/* Places that differ only inside the kernel are one row here; returns how many rows are left. The
- * longest waits are what is shown: only those are looked at. */
+/*
+ * Places that differ only inside the kernel are one row here; returns how many rows are left. Looks
+ * only at the longest waits, since only they are shown.
+ */
 static size_t join_alike(const struct text_report *p, struct wait_place *v, size_t n)
 {
 	char paths[JOINED_MOST][160];
@@ -139,8 +143,10 @@ static size_t join_alike(const struct text_report *p, struct wait_place *v, size
 	return kept + n - look;
 }
 
-/* By total: imposed waits first, then chosen ones, as far as there is room. --top takes the longest
- * of both. */
+/*
+ * By total: imposed waits first, then chosen ones, as far as there is room. --top takes the longest
+ * of both.
+ */
 static void pick(const struct text_report *p, const struct wait_place *v, size_t busy, bool *picked)
 {
 	size_t left = text_rows(p, busy, TOP_WAITS);

@@ -100,7 +100,7 @@ const char *words_waker(char *out, size_t room, const struct waker_sum *w, size_
 	} else {
 		int n = snprintf(tid, sizeof(tid), " (%" PRIu32 ")", w->tid);
 
-		/* A name that is cut tells less than a number that is not there. */
+		/* If both do not fit, keep the name and drop the tid. */
 		words_safe(name, sizeof(name), w->thread->name, width);
 		if (strlen(name) + (size_t)n > width)
 			tid[0] = '\0';

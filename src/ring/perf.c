@@ -71,7 +71,7 @@ static uint64_t perf_moment(struct perf_source *p, const struct perf_event_heade
 	return switched && !out && left && ts > left && ts - left < SWITCH_NS ? left : ts;
 }
 
-/* Splits n bytes into records. Loses what is no record, and all behind it. */
+/* Splits n bytes into records. Drops what is no record, and all that follows it. */
 static void perf_cut(struct perf_source *p, const uint8_t *bytes, size_t n, record_vec *out)
 {
 	size_t at = 0;

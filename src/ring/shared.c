@@ -18,7 +18,7 @@
 #include "wire/ring.h"
 
 struct shared_block {
-	uint64_t end; /* the position behind it */
+	uint64_t end; /* the position after it */
 	void *mem;
 };
 

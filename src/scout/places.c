@@ -6,7 +6,7 @@
  * whose heap grows costs a few a second. What a reading costs decides how soon the next may come: a
  * process that changes its mappings all the time gets fewer answers, not more of our time.
  *
- * The data of a program, and its .bss, which is anonymous memory right behind the data, are named
+ * The data of a program, and its .bss, which is anonymous memory right after the data, are named
  * by their virtual address in the ELF file, because .bss has no offset there. The load bias comes
  * from the mapping of the program's code and the file's program headers.
  */

@@ -100,8 +100,8 @@ int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 }
 
 /*
- * "7 (name) S 1 7 7 0 -1 4194560 ...": the name may contain anything, and the flags come 7th behind
- * it.
+ * "7 (name) S 1 7 7 0 -1 4194560 ...": the name may contain anything, and the flags are the 7th
+ * field after it.
  */
 enum thread_life procfs_life(uint32_t pid, uint32_t tid)
 {

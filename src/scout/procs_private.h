@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of processes from inside: procs.c keeps it, procs_read.c fills it with what is read. */
+/*
+ * The inside of the table of processes: procs.c keeps it, procs_read.c fills it with what is read.
+ */
 #ifndef THAW_SCOUT_PROCS_PRIVATE_H
 #define THAW_SCOUT_PROCS_PRIVATE_H
 

@@ -46,7 +46,7 @@ static bool read_descriptor(uint32_t pid, int fd, char *out)
 	return read_link(pid, what, out);
 }
 
-/* Reads a string of another process page by page: the page behind its end may be missing. */
+/* Reads a string of another process page by page: the page after its end may be missing. */
 static bool read_string(uint32_t pid, uint64_t at, char *out)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes between the recorder and its scout, and the scout from inside. */
+/* What the recorder and its scout send each other, and the inside of the scout. */
 #ifndef THAW_SCOUT_SCOUT_PRIVATE_H
 #define THAW_SCOUT_SCOUT_PRIVATE_H
 

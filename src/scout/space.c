@@ -88,7 +88,7 @@ size_t space_count(const struct space *s)
 
 /* ---- finding ---- */
 
-/* The first range that ends behind the address. */
+/* The first range that ends after the address. */
 static struct space_pos first_behind(const struct space *s, uint64_t addr)
 {
 	struct space_chunk *const *all = s->chunks.v;
@@ -170,7 +170,7 @@ static void space_split(struct space *s, size_t i)
 	memcpy(half->r, &c->r[c->n], half->n * sizeof(*c->r));
 }
 
-/* Inserts before the position; behind the last chunk, at that chunk's end. */
+/* Inserts before the position; past the last chunk, at that chunk's end. */
 static void space_add(struct space *s, struct space_pos pos, const struct mapped_range *r)
 {
 	struct space_chunk *c;

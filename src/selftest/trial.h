@@ -35,7 +35,7 @@ int trial_own(unsigned ms, struct trial_own *ret);
 /* On one CPU; it ends after `tries`, or when they have taken `budget_ns` in all. */
 int trial_kernel(unsigned ms, uint64_t tries, uint64_t budget_ns, struct trial_times *ret);
 
-/* ---- bounce.c: switches to be had ---- */
+/* ---- bounce.c: a supply of context switches ---- */
 
 struct bounce;
 /* Two threads that wake each other; `cpu` -1: wherever they are put. */

@@ -3,8 +3,8 @@
  * Who may ask. Every program and every web page on this machine can reach a port on loopback, and a
  * page of the internet can give that port a name of its own (DNS rebinding). So a request must
  *
- *   name this very host and port, as addresses that no name server can change;
- *   come from our page, or from no page, as far as the browser says where it comes from;
+ *   name this very host and port, as addresses that no name server can change; come from our page,
+ *   or from no page, as far as the browser says;
  *   have the token, which is only in the address that thaw prints: in the path for the page, in a
  *   header that no foreign page can send without our consent for a question;
  *   be a GET or a HEAD, for a path that there is.
@@ -36,7 +36,7 @@ struct http_asked {
 enum asked_for {
 	ASKED_NOTHING, /* refused */
 	ASKED_PAGE,
-	ASKED_QUERY, /* behind CHECK_QUERY of the uri */
+	ASKED_QUERY, /* what follows CHECK_QUERY in the uri */
 };
 
 #define CHECK_QUERY "/q/"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The server: a socket on 127.0.0.1, and one on ::1 where there is IPv6, libmicrohttpd in a thread
- * of its own for each, and the answerer behind them. A connection with a question is put aside
- * until there is an answer, so that a question that takes long, or a client that reads or writes
- * slowly, keeps nobody else waiting.
+ * of its own for each, and the answerer, which serves both. A connection with a question is put
+ * aside until there is an answer, so that a question that takes long, or a client that reads or
+ * writes slowly, keeps nobody else waiting.
  */
 #include "serve/serve.h"
 

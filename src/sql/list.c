@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Tables whose rows have a number: wakes and losses in the order of time, and those that are short.
+/*
+ * Tables whose rows have a number: wakes and losses in the order of time, and those that are short.
  */
 #include "base/search.h"
 #include "sql/private.h"

@@ -49,7 +49,7 @@ static void on_restart(void *arg)
 	columns_init(c, base);
 }
 
-/* Moves times from the columns' base to the recording's begin. */
+/* Makes times count from the start of the recording instead of the columns' base. */
 static void load_settle(struct columns *c, const struct model *m)
 {
 	uint64_t by = m->timeline.begin > c->base ? m->timeline.begin - c->base : 0;

@@ -141,7 +141,7 @@ int sql_run(struct sql *s, const char *text, enum sql_form form, FILE *out)
 	return rc;
 }
 
-/* Behind a first part of so many columns. */
+/* Prints words after a first part of so many columns. */
 static void put_words(FILE *out, const char *words, int at)
 {
 	words_wrap(out, words, (size_t)at, (size_t)at, WIDTH);

@@ -38,7 +38,8 @@ void sql_interrupt(struct sql *s);
 /* Does the text end with a whole statement? */
 bool sql_is_whole(const char *text);
 
-/* The tables with their words; with `columns`, of one table (NULL: of all) the columns with theirs.
+/*
+ * The tables with their words; with `columns`, of one table (NULL: of all) the columns with theirs.
  */
 int sql_describe(FILE *out, bool columns, const char *table);
 

@@ -190,7 +190,7 @@ static void ahead_forget(struct ahead *a)
 	a->n_taken = 0;
 }
 
-/* Asks for the chunks of events from there on, behind those asked for already. */
+/* Asks for the chunks of events from there on, after those already asked for. */
 static void ahead_ask(struct ahead *a, const struct reader *r, size_t from)
 {
 	if (a->n_asked)

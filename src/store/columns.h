@@ -68,7 +68,7 @@ static inline uint64_t guess_key(unsigned codec, const struct field_context *x)
 	return codec == CODEC_AGAIN_BOTH ? (x->first << 32) + x->before : x->first;
 }
 
-/* The columns by number, and for each kind its first one and the one behind its last. */
+/* The columns by number, and for each kind its first one and the one after its last. */
 enum column {
 #define EVENT(id, UPPER, lower, text, words, group)                                                \
 	COL_FIRST_##UPPER, COL_BEFORE_##UPPER = COL_FIRST_##UPPER - 1,

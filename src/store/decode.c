@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Columns to events: see decode.h, and docs/format.md for the bytes. */
+/* Turns columns into events: see decode.h, and docs/format.md for the bytes. */
 #include "store/decode.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The payload of an EVENTS chunk to events: encode.h backwards, for bytes that may be hostile. A
- * column that is not known is skipped, one that is absent reads as zeros or "", an event of a kind
- * that is not known is passed over.
+ * Turns the payload of an EVENTS chunk into events: the reverse of encode.h, for bytes that may be
+ * hostile. A column that is not known is skipped, one that is absent reads as zeros or "", an event
+ * of a kind that is not known is passed over.
  */
 #ifndef THAW_STORE_DECODE_H
 #define THAW_STORE_DECODE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Events to columns: see encode.h, and docs/format.md for the bytes. */
+/* Turns events into columns: see encode.h, and docs/format.md for the bytes. */
 #include "store/encode.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events to the payload of an EVENTS chunk. The encoder keeps one chunk's worth of values, column
- * by column, already put through their codecs; encoder_finish() packs them (pack.h). All state of
- * the codecs starts afresh with each chunk, so that every chunk can be read alone.
+ * Turns events into the payload of an EVENTS chunk. The encoder keeps one chunk's worth of values,
+ * column by column, already put through their codecs; encoder_finish() packs them (pack.h). All
+ * state of the codecs starts afresh with each chunk, so that every chunk can be read alone.
  */
 #ifndef THAW_STORE_ENCODE_H
 #define THAW_STORE_ENCODE_H

@@ -15,7 +15,7 @@ int reader_open_flags(const char *path, unsigned flags, struct reader **ret);
 /* A capture that is in memory, which must outlive the reader. */
 int reader_open_memory(const void *p, size_t n, unsigned flags, struct reader **ret);
 
-/* The chunks and gaps in the order of the file; NULL behind the last. */
+/* The chunks and gaps in the order of the file; NULL after the last. */
 const struct index_entry *reader_chunk(const struct reader *r, size_t i);
 
 /* About so many events: by the index, before they are read. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * MODULES chunks: first index, count, then one record a module, each with its length in front, so
- * that fields can be added behind those that an old reader knows.
+ * that fields can be added after those that an old reader knows.
  */
 #include "store/tables.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Columns of integers to bytes: see pack.h, and unpack.c for the way back. */
+/* Turns columns of integers into bytes: see pack.h, and unpack.c for the reverse. */
 #include "store/pack.h"
 
 /* One value in this many may be an exception before a wider shape is cheaper, once compressed. */

@@ -12,14 +12,14 @@
  *
  *   0        no body: all are the base. A constant column costs a few bytes, whatever n is
  *   1 to 8   so many planes of n bytes: the lowest byte of every value, then the next byte of
- *            every value... High bytes repeat themselves and low ones do not; apart from each other
- *            the first kind compresses to what it is worth
+ *            every value... High bytes repeat and low ones do not; kept apart, the high ones
+ *            compress well
  *   9 to 11  1, 2 or 4 bits a value, lowest bits first. Bytes that take few values each carry
- *            little; together they make bytes that a Huffman code can be good at
+ *            little; packed together they suit a Huffman code
  *   12       n bytes, the class of each value, and then bits, lowest first, without padding between
  *            values. Class c is c if that is below 4; otherwise it has a leading 1 and the two low
  *            bits of c, followed by c / 4 - 1 bits of the second part. For times: their sizes are
- *            worth compressing, what is behind the first three bits is noise
+ *            worth compressing, bits after the first three are noise
  */
 #ifndef THAW_STORE_PACK_H
 #define THAW_STORE_PACK_H

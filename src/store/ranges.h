@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the indices of a table in a file to places in memory. A file's indices go up without gaps,
+ * Maps the indices of a table in a file to places in memory. A file's indices go up without gaps,
  * unless a chunk is damaged: then what follows keeps its number, and the missing ones have no
  * place.
  */

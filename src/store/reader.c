@@ -119,7 +119,7 @@ static void count_chunk(struct reader_info *info, const struct index_entry *e)
 		info->last_ts = e->ts_max;
 }
 
-/* Looks for the end first: it decides how damage behind the last chunk is described. */
+/* Looks for the end first: it decides how damage after the last chunk is described. */
 static void take_stock(struct reader *r)
 {
 	struct reader_info *info = &r->info;

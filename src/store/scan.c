@@ -103,7 +103,7 @@ static int take_chunk(struct byte_source *s, struct index *x, const struct chunk
 
 	*ret_pos = pos + e.bytes;
 	if (h->seq < *seq)
-		/* A repeated piece. Only chunks in order are taken. */
+		/* A repeated piece: take only chunks in order. */
 		e = (struct index_entry){.offset = pos, .bytes = e.bytes, .state = INDEX_GAP};
 	else if (h->seq > *seq)
 		vec_push(&x->list, (struct index_entry){.offset = pos, .state = INDEX_GAP});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Bytes to columns of integers: see pack.h. */
+/* Turns bytes into columns of integers: see pack.h. */
 #include "store/pack.h"
 
-/* Reads the exception behind the one just used. */
+/* Reads the exception after the one just used. */
 static void next_exception(struct unpack *u)
 {
 	if (!u->exc_left) {

@@ -81,8 +81,8 @@ uint64_t writer_bytes(const struct writer *w);
 uint64_t writer_events(const struct writer *w);
 
 /*
- * Writes index and end chunk, frees. Returns the first error that ever happened. A disk that takes
- * long to sync goes on with that by itself.
+ * Writes index and end chunk, frees. Returns the first error that ever happened. If the disk is
+ * slow, the sync goes on in the background.
  */
 int writer_close(struct writer *w, enum end_reason reason);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a variable's type and an offset to the member that lies there. Private to symbol/. */
+/* Finds, from a variable's type and an offset, the member that lies there. Private to symbol/. */
 #ifndef THAW_SYMBOL_DATA_TYPE_H
 #define THAW_SYMBOL_DATA_TYPE_H
 
@@ -11,7 +11,7 @@
 struct data_path {
 	char text[TABLE_NAME_MAX];
 	size_t len;
-	uint64_t begin, size; /* of what the path names, from the variable's begin */
+	uint64_t begin, size; /* of what the path names, from the start of the variable */
 	bool whole;	      /* it is a lock: see symbols_data */
 };
 

@@ -200,7 +200,7 @@ static bool by_debuglink(const struct symbols_query *q, const struct source_file
 
 	if (read_link(main, ".gnu_debuglink", &b))
 		return false;
-	name = (const char *)b.p; /* elf_read() puts a zero behind it */
+	name = (const char *)b.p; /* elf_read() puts a zero after it */
 	c = cur_init(b.p, b.len);
 	cur_seek(&c, (strlen(name) + 4) & ~(size_t)3);
 	crc = cur_u32(&c);

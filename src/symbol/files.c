@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path in a capture to the very file that was mapped. Since then another file may have got
- * the path (a package was upgraded, a program was rebuilt), or none. So every candidate must have
- * the recorded build id. If none was recorded the path must do, but only where the process itself
- * would find the file.
+ * Finds, from a path in a capture, the very file that was mapped. Since then another file may have
+ * got the path (a package was upgraded, a program was rebuilt), or none. So every candidate must
+ * have the recorded build id. If none was recorded the path must do, but only where the process
+ * itself would find the file.
  *
  * A running process keeps the files that it has mapped, whatever becomes of their paths: the kernel
  * has them below /proc/PID/exe and /proc/PID/map_files.

@@ -4,7 +4,7 @@
  * "ffffffffc0000000 t name\t[module]". The text becomes the table's names as it is: each line is
  * terminated in place, and "name [module]" is the name of a module's function.
  *
- * kallsyms has no sizes. A function reaches to the next symbol; the limit only matters behind the
+ * kallsyms has no sizes. A function reaches to the next symbol; the limit only matters after the
  * last function of the kernel and of each module.
  *
  * Data (a lock, a struct with one in it) is listed if the kernel was built with KALLSYMS_ALL.

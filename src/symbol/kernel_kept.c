@@ -118,7 +118,7 @@ static const struct kernel_entry *entry_check(const struct buf *b, const struct 
 	return e;
 }
 
-/* The last one that does not begin behind the place; NULL if there is none, or it ends before. */
+/* The function that holds the place; NULL if there is none. */
 static const struct kernel_function *function_at(const struct kernel_function *f, size_t n,
 						 uint64_t place)
 {

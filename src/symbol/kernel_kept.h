@@ -6,8 +6,8 @@
  *
  * An entry belongs to one kernel, by its build id, and counts places from the kernel's beginning,
  * which changes with every boot. It has nothing of modules: a recording that needs one of their
- * functions reads /proc/kallsyms. BPF programs and trampolines
- * come and go, and have no name here: the engine knows those that are loaded (engine/bpf_own.c).
+ * functions reads /proc/kallsyms. BPF programs and trampolines come and go, and have no name here:
+ * the engine knows those that are loaded (engine/bpf_own.c).
  */
 #ifndef THAW_SYMBOL_KERNEL_KEPT_H
 #define THAW_SYMBOL_KERNEL_KEPT_H
@@ -34,7 +34,7 @@ bool kernel_ref_here(struct kernel_ref *ret);
  */
 struct symbols *kernel_kept_get(struct kept *k, const struct kernel_ref *ref, enum kernel_part part,
 				const uint64_t *at, size_t n, const char *modules, bool *ret_kept);
-/* All there is; what lies behind `end` is left out, and what is a module's. */
+/* Keeps all symbols, except those past `end` and those of modules. */
 void kernel_kept_put(struct kept *k, const struct kernel_ref *ref, enum kernel_part part,
 		     const struct symbols *all, uint64_t end);
 

@@ -17,7 +17,7 @@
 #include "elf/elf.h"
 #include "symbol/table.h"
 
-/* Functions; and labels of assembler code that are exported or have a size. */
+/* Functions, and labels of assembler code that are exported or have a size. */
 static bool load_elf_wanted(const struct elf *e, const struct elf_symbol *sym)
 {
 	if (sym->section == SHN_UNDEF || sym->bind > STB_GNU_UNIQUE)

@@ -36,7 +36,7 @@ struct symbol_names {
 	struct map by_symbol;	  /* index of a symbol -> number of its name */
 	size_t symbol_hint;
 	uint64_t segment_begin, segment_end; /* answers do not reach beyond */
-	uint64_t segment_delta;		     /* from offsets to addresses, within */
+	uint64_t segment_delta;		     /* added to an offset, gives its address */
 	bool segment_mapped;
 	struct answer answer;
 };

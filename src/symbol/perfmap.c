@@ -36,7 +36,7 @@ struct line {
 	uint32_t name;
 };
 
-/* A number and the space behind it. */
+/* A number and the space after it. */
 static uint64_t take_hex(struct cursor *c)
 {
 	uint64_t v = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A question is one message, with a path behind it or with a socket; so is its answer. The child
+ * A question is one message, followed by a path or with a socket; so is its answer. The child
  * closes a file before it answers, so that a close that hangs is blamed on the right file.
  */
 #include "symbol/porter.h"

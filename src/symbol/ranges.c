@@ -73,7 +73,7 @@ void ranges_build(struct symbol_ranges *r)
 	vec_done(&r->in);
 }
 
-/* The first range that ends behind `at`, from `lo` on. */
+/* The first range that ends after `at`, from `lo` on. */
 static size_t ranges_search(const struct symbol_ranges *r, size_t lo, uint64_t at)
 {
 	return SEARCH(lo, r->out.n, mid, r->out.v[mid].end <= at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ranges of addresses that may overlap become disjoint ones, once, so that a lookup is a binary
- * search. Where two overlap, the one that begins last wins, and behind its end the other goes on;
+ * search. Where two overlap, the one that begins last wins, and after its end the other goes on;
  * of two that begin together, the one that was added last. Private to symbol/.
  */
 #ifndef THAW_SYMBOL_RANGES_H

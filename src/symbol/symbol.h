@@ -102,8 +102,10 @@ typedef void symbols_data_fn(void *ctx, size_t first, size_t count, const struct
  */
 int symbols_resolve_data(const struct symbols_query *q, symbols_data_fn *fn, void *ctx);
 
-/* The running kernel's data at these (ascending) addresses, as far as kallsyms has it: see
- * kernel.c. */
+/*
+ * The running kernel's data at these (ascending) addresses, as far as kallsyms has it: see
+ * kernel.c.
+ */
 int symbols_load_kernel_data(struct kept *k, const uint64_t *at, size_t n, struct symbols **ret);
 /* What symbols_load_kernel_data() knows about an address. */
 bool symbols_data_at(const struct symbols *s, uint64_t address, struct symbols_data *ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a pile of symbols to disjoint ranges:
+ * Turns a pile of symbols into disjoint ranges:
  *
  * 1. Sort by address. Symbols at one address are aliases: one name stays, with the longest range.
  *    It is the one that a person would write: a function before a label, an exported name before a
@@ -9,7 +9,7 @@
  *    in assembler code must not cut functions up. Outside, a symbol without a size ends at the
  *    next symbol, or after a limit.
  * 3. Where ranges still overlap, the one that begins last wins: an inner function takes its part,
- *    and the outer one goes on behind its end.
+ *    and the outer one goes on after its end.
  *
  * What no range covers has no name. On a stripped library the nearest symbol below an address is
  * usually the wrong function, and no name is better than a wrong one.

@@ -10,7 +10,7 @@
  * seen, and that time is lost.
  *
  * A thread that was on a CPU when that CPU's records went missing is out of sight: its time counts
- * as lost, up to the moment from which its next event proves something.
+ * as lost, until the moment from which its next event proves something.
  *
  * Invariant: cpu.cur == thread implies that the thread's open interval is RUNNING on that CPU.
  */

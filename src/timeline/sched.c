@@ -2,11 +2,10 @@
 /*
  * Switches and wakings.
  *
- * A waking and the switch-out that it overtakes: the waker looks at the task's state, which is set
- * before the task is switched out. If the waking is recorded first, on another CPU, the thread goes
- * straight to the run queue: its wait has no length. That a thread was waked while it ran is
- * no proof of this (it may have gone on and waited later, for real); that it came back without
- * another waking is.
+ * A waking can be recorded before the switch-out of the thread that it wakes: the waker looks at
+ * the task's state, which is set before the task is switched out. The thread then goes straight to
+ * the run queue, and its wait has no length. That the thread was woken while it ran does not prove
+ * this (it may have waited later, for real); that it came back without another waking does.
  */
 #include "timeline/machine.h"
 
@@ -116,7 +115,7 @@ static void wake(struct timeline *t, struct thread *th, const struct ev_waking *
 		l->state = th->state ? th->state : STATE_INTERRUPTIBLE;
 	}
 	back_in_sight(t, th, INTERVAL_WAITING);
-	/* A runnable thread is not waked: it must have begun to wait during a loss. */
+	/* A runnable thread is not woken, so it must have begun to wait during a loss. */
 	if (l->phase == INTERVAL_RUNNABLE && t->last_edge > l->since) {
 		life_enter(t, th, INTERVAL_WAITING, t->last_edge);
 		l->state = STATE_INTERRUPTIBLE;

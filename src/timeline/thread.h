@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread as far as it was observed. A tid that was used twice is two of these; so is a thread
- * that was left and taken up again.
+ * whose recording stopped and began again.
  */
 #ifndef THAW_TIMELINE_THREAD_H
 #define THAW_TIMELINE_THREAD_H

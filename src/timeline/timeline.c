@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The order of things: the recording's begin and end, the edges of loss spans as time passes them,
- * and each event to the file that knows what it says (sched.c, tasks.c).
+ * Drives the state machine: begins and ends the recording, applies loss spans as time passes them,
+ * and hands each event to the file that handles it (sched.c, tasks.c).
  */
 #include "timeline/machine.h"
 

@@ -55,18 +55,20 @@ struct timeline {
 	uint64_t window_from, window_to; /* since begin; set by the caller; to 0: no end */
 	uint64_t from, to;   /* the same, absolute: only what lies in it is handed out */
 	bool begun;	     /* begin is known for good */
-	bool steady;	     /* no edge, begin or end is near: events take the fast path */
+	bool steady;	     /* no edge, start or end is near: events take the fast path */
 	uint64_t every_edge; /* the same, on all CPUs at once */
 	uint64_t last_edge;  /* the last moment at which a loss began or ended */
-	uint64_t late;	     /* events whose time lay behind one already seen */
+	uint64_t late;	     /* events that came later than their time */
 	uint64_t odd;	     /* events that contradict what is known: something is missing */
 	interval_fn sink;
 	void *sink_arg;
 	outside_fn outside;	    /* NULL: nobody asks */
 	brief_fn brief;		    /* NULL: nobody asks */
 	not_running_fn not_running; /* the same */
-	/* Not NULL: the sink gets only waits and throttled threads. Other intervals are added up,
-	 * and those of watched threads go here. */
+	/*
+	 * Not NULL: the sink gets only waits and throttled threads. Other intervals are added up,
+	 * and those of watched threads go here.
+	 */
 	did_fn did;
 	/* Not 0: there are no switches, and a sample stands for so much time on a CPU. */
 	uint64_t sample_ns;
@@ -75,7 +77,9 @@ struct timeline {
 void timeline_init(struct timeline *t, interval_fn sink, void *arg);
 void timeline_done(struct timeline *t);
 
-/* The recording's begin, if known beforehand; otherwise its mark says so, or the first event. */
+/*
+ * The start of the recording, if known beforehand; otherwise its mark says so, or the first event.
+ */
 void timeline_begin(struct timeline *t, uint64_t ts);
 /* The slow path, where the recording or a loss may begin or end, and the rest. */
 void timeline_unsteady_event(struct timeline *t, const struct event *ev);
@@ -95,8 +99,10 @@ void timeline_finish(struct timeline *t);
 void timeline_set_thread(struct timeline *t, uint32_t tid, size_t index);
 struct thread *timeline_high_thread(const struct timeline *t, uint32_t tid);
 
-/* How much of the wait, or wait for a CPU, around [start, end) lies before and after the window.
- * Only the part inside is counted, but the whole length decides whether a wait is long. */
+/*
+ * How much of the wait, or wait for a CPU, around [start, end) lies before and after the window.
+ * Only the part inside is counted, but the whole length decides whether a wait is long.
+ */
 static inline uint64_t timeline_cut_before(const struct timeline *t, const struct thread *th,
 					   uint64_t start)
 {

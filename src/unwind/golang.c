@@ -5,9 +5,9 @@
  *   header     magic 4, 0 0, quantum 1, bytes of a pointer 1; words of 8 bytes: functions, files,
  *              where the code begins, and counted from the header: names, units, files, rows,
  *              functions
- *   functions  4 + 4 bytes each: begin (from the code's), its record (from here); one more begin
+ *   functions  4 + 4 bytes each: start (from the code's), its record (from here); one more start
  *              for the end
- *   record     4 bytes each: begin, name, arguments, deferreturn, rows of the stack pointer, ...;
+ *   record     4 bytes each: start, name, arguments, deferreturn, rows of the stack pointer, ...;
  *              the flags
  *   rows       two numbers each: by how much the depth changes, zigzag, and for how many bytes of
  *              code it holds; depth 0 ends them
@@ -192,7 +192,7 @@ static bool is_named(const struct golang *g, uint64_t record, const char *name)
 	return !memcmp(p, name, len) && (!p[len] || !memcmp(p + len, ".abi0", sizeof(".abi0")));
 }
 
-/* push %rbp; mov %rsp, %rbp; or, before 1.21, mov %rbp, n(%rsp); lea n(%rsp), %rbp behind a sub. */
+/* push %rbp; mov %rsp, %rbp; or, before 1.21, mov %rbp, n(%rsp); lea n(%rsp), %rbp after a sub. */
 static bool makes_frame(const struct elf *e, uint64_t begin, uint64_t end)
 {
 	uint64_t offset, size = end - begin < 32 ? end - begin : 32;

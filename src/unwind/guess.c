@@ -2,7 +2,7 @@
 /*
  * Searches a copy of the stack for the caller of code that has neither unwind information nor a
  * frame pointer. arch/unwind.h says what a caller looks like. The code itself is not available
- * here, so nobody can check that a word points behind a call. But there is time to follow each
+ * here, so nobody can check that a word points after a call. But there is time to follow each
  * candidate to its end: one that leads neither to the entry of its program or thread nor into other
  * code without unwind information is no caller.
  *

@@ -3,8 +3,9 @@
  * Finding the pieces. Sections may describe the same code twice, and hostile ones will:
  *
  *   - of two FDEs of a section, the one that begins first holds its range; the other gets what is
- *     left behind it. Of two that begin together, the one that comes first in the section.
- *   - an FDE of .debug_frame begins behind what .eh_frame covers and ends where it covers again.
+ *     left after it. Of two that begin together, the one that comes first in the section.
+ *   - an FDE of .debug_frame begins after what .eh_frame covers and ends where .eh_frame covers
+ *     code again.
  *
  * A piece is never cut in two, so each program runs once.
  *

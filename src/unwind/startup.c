@@ -33,7 +33,7 @@ static bool bytes_of(const struct elf *e, uint64_t vaddr, size_t n, struct buf *
 	return elf_vaddr_to_offset(e, vaddr, &offset) && !elf_read(e, offset, n, n, ret);
 }
 
-/* Puts runs, one behind the other from `begin` on, before the piece `at`. */
+/* Puts runs, one after the other from `begin` on, before the piece `at`. */
 static void insert_runs(struct pieces *p, size_t at, uint32_t begin, const struct code_run *runs,
 			size_t n)
 {
@@ -46,7 +46,7 @@ static void insert_runs(struct pieces *p, size_t at, uint32_t begin, const struc
 						   .kind = runs[i].kind};
 }
 
-/* The first piece that ends behind an address. */
+/* The first piece that ends after an address. */
 static size_t piece_behind(const struct pieces *p, uint32_t addr)
 {
 	return SEARCH(0, p->list.n, i, p->list.v[i].end <= addr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From pieces of code to rows and rules. */
+/* Turns pieces of code into rows and rules. */
 #include "unwind/table.h"
 
 #include <elf.h>
@@ -258,7 +258,7 @@ static int add_go(struct table_rows *b, const struct pieces *p, const struct pie
 		rc = add_row(b, (uint32_t)(at - p->first), rule_number(b, go_rule(depth, other)));
 		at = rows.end;
 	}
-	/* A short rest behind the last row is alignment. */
+	/* A short rest after the last row is alignment. */
 	if (!rc && (at == p->first + x->begin || p->first + x->end > at + UNWIND_GAP_MAX))
 		rc = add_row(b, (uint32_t)(at - p->first), RULE_NONE);
 	return rc;

@@ -43,7 +43,7 @@ struct unwind_table {
 	struct unwind_rule *rules; /* 0 is UNWIND_CFA_NONE, 1 is UNWIND_CFA_UNKNOWN */
 	size_t n_rules;
 	size_t n_rows;
-	/* Of a table in one piece: its leaves, one behind the other. */
+	/* Of a table in one piece: its leaves, one after the other. */
 	uint32_t *words;
 	size_t n_words;
 	/* Of the object. */

@@ -77,7 +77,7 @@ struct build_job *builder_take(struct builder *b, uint64_t wait_ns);
  * may never answer.
  */
 bool builder_rests(struct builder *b);
-/* Which module's file, mapped by whom, has it waited for longer than a file needs? */
+/* Which module's file, mapped by which process, has it waited for longer than a file needs? */
 bool builder_waits(struct builder *b, uint32_t *ret_module, uint32_t *ret_pid);
 
 /* From now on the user waits for it: it need not be modest any more. */

@@ -13,7 +13,7 @@
 /* A file may change twice within a tick of the clock that its time of change is read from. */
 #define SETTLED_NS (100 * NSEC_PER_MSEC)
 
-/* Which file, and in which state: the end of an entry, behind the packed table. */
+/* Which file, and in which state: the end of an entry, after the packed table. */
 struct kept_file {
 	uint64_t magic;
 	uint64_t dev, inode, size;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mutex between the thread that empties the rings, which goes before all others, and threads that
- * do not. One of these may lose its CPU to any program while it holds the mutex, and on a busy
- * machine get it back after half a second. So whoever holds it runs with the priority of those who
- * wait for it.
+ * A mutex shared by the high-priority thread that drains the rings and by ordinary threads. An
+ * ordinary thread can be preempted while it holds the mutex, for half a second on a busy machine;
+ * so the holder inherits the priority of its waiters.
  */
 #ifndef THAW_UNWIND_TABLES_MUTEX_H
 #define THAW_UNWIND_TABLES_MUTEX_H

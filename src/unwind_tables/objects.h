@@ -5,8 +5,8 @@
  *
  * There is a limit for all of them together. Near it, tables that no walk has used for a while are
  * evicted, the longest unused first; they come back when a walk needs them again. A table that does
- * not fit beside those in use is tried again later; one that can never fit is not. Each case has an
- * answer of its own.
+ * not fit beside those in use is tried again later; one that can never fit is not. Each case has
+ * its own answer.
  */
 #ifndef THAW_UNWIND_TABLES_OBJECTS_H
 #define THAW_UNWIND_TABLES_OBJECTS_H

@@ -111,7 +111,7 @@ static bool free_take(struct shelves *s, uint32_t n, uint32_t *ret)
 
 /*
  * The kernel waits for an RCU grace period, which takes seconds where its threads hardly get a CPU.
- * Whoever only asks what is left must not wait with us.
+ * A thread that only asks what is left must not wait with us.
  */
 static uint32_t *shelf_from_kernel(struct shelves *s)
 {

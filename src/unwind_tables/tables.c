@@ -121,7 +121,7 @@ static void space_put(struct unwind_tables *t, uint32_t space)
 
 	if (!space || space == SPACE_NONE || !s->refs || --s->refs)
 		return;
-	/* Drop what has been taken again, lest the list grow while processes come and go. */
+	/* Drop what has been taken again, or the list would grow as processes come and go. */
 	head = &t->freed_head[s->class];
 	if (*head > t->freed[s->class].n / 2) {
 		t->freed[s->class].n -= *head;
@@ -379,7 +379,7 @@ struct copy_walk {
 	const struct pr_copy *copy;
 	bool late; /* a table was not ready in time */
 	bool no_room, silent;
-	bool cut; /* the walk needed words behind the end of the copy */
+	bool cut; /* the walk needed words past the end of the copy */
 };
 
 /* The record itself does not outlive an idle call. */
@@ -429,7 +429,7 @@ static struct unwind_place tables_find(void *ctx, uint64_t pc)
 		return place;
 	}
 	place.table = table_of(w, &r, &place.bias);
-	/* As the probes do: a file of code made at run time is like code without a file. */
+	/* As in the probes: a file of code made at run time counts as code without a file. */
 	place.kind = place.table || w->late || w->no_room || w->silent ? UNWIND_CODE_FILE
 								       : UNWIND_CODE_ANON;
 	return place;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The fuse: by it the probes switch themselves off, all of them, without help. Compiled into the
+ * The fuse lets the probes switch themselves off, all at once and without help. Compiled into the
  * kernel programs, the collector and the tests.
  *
  * The collector keeps saying until when it counts as alive; a probe that runs later takes the

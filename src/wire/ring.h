@@ -12,11 +12,11 @@
  * record that begins near the end runs on into the slack, so that every record is contiguous; the
  * bytes at the start that it would have covered stay unused for that lap.
  *
- * Producers of one ring run on one CPU, so they nest: whoever interrupts another (softirq, hard
- * interrupt, #DB, NMI) simply reserves the next record, and finishes first. Nobody ever waits for
- * anybody. A reservation that fails because the ring is full is counted by kind, and the moment of
- * the first one is kept in `lost_from` until a record gets through again: then a PR_LOST record
- * tells the span.
+ * Producers of one ring run on one CPU, so they nest: one that interrupts another (softirq, hard
+ * interrupt, #DB, NMI) simply reserves the next record, and finishes first. No producer ever waits.
+ * A reservation that fails because the ring is full is counted by kind, and the moment of the first
+ * one is kept in `lost_from` until a record gets through again: then a PR_LOST record tells the
+ * span.
  *
  * A header carries the position that it was written for, mixed with a number that is drawn for each
  * recording. So the consumer, reading from `cons` on, tells a committed record from whatever the
@@ -99,7 +99,7 @@ RING_INLINE __u64 ring_reserve(struct ring_head *r, __u64 size, __u32 len)
 	return RING_CONTENDED;
 }
 
-/* Makes a filled record visible: who sees this store sees all stores before it. */
+/* Makes a filled record visible: a reader that sees this store sees all stores before it. */
 RING_INLINE void ring_commit(__u64 *header, __u64 value)
 {
 #if defined(__bpf__) && defined(ARCH_STORES_IN_ORDER)

@@ -42,7 +42,7 @@ enum task_state_bit {
 	STATE_IOWAIT = 0x10000,	    /* ours: in_iowait was set */
 	STATE_PREEMPTED = 0x20000,  /* ours: taken off the CPU against its will; it is runnable */
 	STATE_PREV_OUT = 0x40000,   /* ours: prev is not among the threads that are looked at */
-	STATE_NEXT_OUT = 0x80000,   /* ours: nor is next */
+	STATE_NEXT_OUT = 0x80000,   /* ours: next is not among them */
 	STATE_THROTTLED = 0x100000, /* ours: runnable, but its cgroup has used up its CPU time */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Unwind tables: the collector makes them, the probes walk by them, files keep them. What a rule
- * says, and the step by it, are the architecture's (arch/unwind.h).
+ * means depends on the architecture (arch/unwind.h).
  *
  * A table says for every address of an object how to get from a frame to its caller's:
  *
@@ -11,9 +11,9 @@
  *             the row that holds where it begins; its rows, sorted by address
  *   rules[]   the distinct rules; a row names one
  *
- * The row of an address is the last one that is not behind it: among the rows of its block, or the
- * one just before them. A row keeps the low 16 bits of its address: all that differs in a leaf.
- * Gaps between functions are rows with the rule UNWIND_CFA_NONE.
+ * An address belongs to the last row at or before it: among the rows of its block, or the one just
+ * before them. A row keeps the low 16 bits of its address: all that differs in a leaf. Gaps between
+ * functions are rows with the rule UNWIND_CFA_NONE.
  */
 #ifndef THAW_WIRE_UNWIND_H
 #define THAW_WIRE_UNWIND_H

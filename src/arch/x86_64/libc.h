@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where glibc keeps what is looked at in its locks: a struct arch_libc (arch/arch.h). */
+/* Where the members of glibc's locks that thaw reads are: a struct arch_libc (arch/arch.h). */
 #ifndef THAW_ARCH_X86_64_LIBC_H
 #define THAW_ARCH_X86_64_LIBC_H
 

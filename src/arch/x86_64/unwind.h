@@ -20,7 +20,7 @@ enum unwind_cfa {
 	UNWIND_CFA_END = 7,    /* the outermost frame: there is no caller */
 	UNWIND_CFA_RSP_RDI =
 		9, /* rsp + cfa_off; the return address is in rdi: vfork(), leaf only */
-	UNWIND_CFA_UNKNOWN = 8, /* a rule that is not covered by the others */
+	UNWIND_CFA_UNKNOWN = 8, /* a rule that the others do not cover */
 	UNWIND_CFA_RBX = 10,	/* rbx + cfa_off: the resolver of lazily bound functions */
 	UNWIND_CFA_RBP_OTHER =
 		11, /* as RBP, but perhaps on another stack: Go's changes of stacks */
@@ -252,14 +252,14 @@ UNWIND_INLINE enum unwind_stop unwind_by_frame_pointer(void *ctx, struct unwind_
  * looked for: a word of the stack that can be a return address. It must
  *
  *   - lie where a call leaves one: at a call the stack is aligned to 16 bytes;
- *   - point into code that has a table, behind a call;
+ *   - point into code that has a table, just after a call;
  *   - lead on: by its own rule, from there, to a frame that begins at a multiple of 16 and to
- *     another return address behind a call, or to the entry.
+ *     another return address just after a call, or to the entry.
  *
  * Finished calls also leave their return addresses on the stack. Most of those calls were direct,
- * and a direct call cannot reach code that is made at run time. So a word behind an indirect call
- * is preferred to one behind a direct call, and among equals the nearest. See probe/lib/guess.bpf.h
- * and unwind/guess.c for the searches.
+ * and a direct call cannot reach code that is made at run time. So a word after an indirect call is
+ * preferred to one after a direct call, and among equals the nearest. See probe/lib/guess.bpf.h and
+ * unwind/guess.c for the searches.
  */
 /* The first word from sp on that may be a return address. */
 UNWIND_INLINE __u64 unwind_guess_first(__u64 sp)
@@ -295,7 +295,7 @@ UNWIND_INLINE __u64 unwind_guess_bp(void *ctx, __u64 slot, const struct unwind_r
 	return unwind_bp_fits(ctx, slot, bp) ? bp : 0;
 }
 
-/* To the caller whose return address `pc` stands at `slot`; bp is 0 if it is not known. */
+/* To the caller whose return address `pc` is at `slot`; bp is 0 if it is not known. */
 UNWIND_INLINE void unwind_guess_take(__u64 slot, __u64 pc, __u64 bp, struct unwind_regs *r)
 {
 	r->pc = pc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Taking notes while events are read; charge.c works through them. */
+/* Takes notes while events are read; charge.c works through them. */
 #include "model/charge/chain.h"
 
 #include <stdlib.h>
@@ -164,7 +164,7 @@ void chain_piece(struct chain *c, const struct wait_piece *p)
 	vec_push(&c->pieces, *p);
 }
 
-/* A long wait without a lock may be part of a stall: others may wait for the same. */
+/* A long wait without a lock may be part of a stall: others may wait for the same thing. */
 static void note_long(struct chain *c, const struct interval *iv, uint32_t row)
 {
 	const struct timeline *t = c->timeline;

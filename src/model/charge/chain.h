@@ -31,7 +31,7 @@ enum seen_what {
 	SEEN_NOBODY,   /* it was contended, but its holder is not known */
 	SEEN_RELEASED, /* this thread just released it */
 	SEEN_TAKEN,    /* this thread just got it */
-	SEEN_HAD,      /* this thread had it until now, and so in waits that ended before, too */
+	SEEN_HAD,      /* this thread had it until now, also during waits that ended earlier */
 };
 
 struct seen {
@@ -59,7 +59,7 @@ struct note_sample {
 	uint32_t row; /* of the tally's samples */
 };
 
-/* Time that victims lost to one doing of one culprit. */
+/* Time that victims lost to one thing that one culprit did. */
 struct charge {
 	uint32_t culprit; /* thread index */
 	uint32_t lock;	  /* that it held */
@@ -117,7 +117,7 @@ struct piece_part {
 /* A piece of a wait behind one holder: what stalls are made of. */
 struct wait_piece {
 	uint64_t start, end;
-	uint64_t before, after; /* how much of the wait lies outside of the window */
+	uint64_t before, after; /* how much of the wait lies outside the window */
 	uint32_t victim;
 	uint32_t lock;	  /* at the end of the chain; UINT32_MAX: none, `row` is the wait's own */
 	uint32_t culprit; /* thread index + 1; 0: not known */
@@ -142,7 +142,7 @@ struct crowd_part {
 
 struct crowd_wait {
 	uint64_t start, end; /* of a wait, or of the part that is like the others */
-	uint64_t since;	     /* the wait's begin, which with the victim identifies it */
+	uint64_t since;	     /* when the wait began, which with the victim identifies it */
 	uint32_t victim;
 	uint32_t rank; /* by `since` */
 };
@@ -229,7 +229,7 @@ void chain_sample(struct chain *c, const struct thread *th, uint64_t ts, uint32_
 void chain_charge(struct chain *c, bool at_end);
 
 /* follow.c */
-/* The sign that tells who had the lock at `to`; `next` is the first one behind, or NULL. */
+/* The sign that tells who had the lock at `to`; `next` is the first one after it, or NULL. */
 const struct seen *chain_told(const struct seen *next, uint64_t to);
 /* The thread that had the lock between two signs, index + 1; 0: not known. Either may be NULL. */
 uint32_t chain_holder_between(const struct seen *a, const struct seen *b);

@@ -156,8 +156,10 @@ struct hold_victim *charge_hold_victim_of(struct chain *c, uint32_t hold, uint32
 	return &c->hold_victims.v[*slot];
 }
 
-/* A wait counts once for a charge or a hold, whatever the number of its parts; `ended` is when the
- * crowd's last part of that ended, before these notes. */
+/*
+ * A wait counts once for a charge or a hold, whatever the number of its parts; `ended` is when the
+ * crowd's last such part before these notes ended.
+ */
 static bool charge_counts(struct holder_walk *w, uint64_t last, uint32_t of, uint64_t ended)
 {
 	return last != w->number && ended <= w->since && !(w->among && crowd_counts(w, of));

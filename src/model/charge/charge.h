@@ -33,15 +33,15 @@ struct holder_walk {
 	uint32_t victim;
 	uint32_t first;			/* lock that it waits for */
 	uint64_t number;		/* of the wait */
-	uint64_t since;			/* its begin, whichever part is charged now */
+	uint64_t since;			/* when it began, whichever part is charged now */
 	uint64_t lo, hi;		/* only time between these is charged */
 	uint32_t on[CHAIN_DEPTH + 1];	/* threads on the chain so far */
 	uint32_t want[CHAIN_DEPTH + 1]; /* and what each waits for, which the next one holds */
 	unsigned depth;
 	uint32_t hold;		 /* of the first lock */
 	struct wait_piece piece; /* being put together */
-	struct gather *gather;	 /* crowd.c's: follows nobody's wait, on behalf of all waiters */
-	struct gather *among;	 /* crowd.c's: this wait is mostly charged with the crowd's */
+	struct gather *gather; /* crowd.c's: follows the reference wait, on behalf of all waiters */
+	struct gather *among;  /* crowd.c's: this wait is mostly charged with the crowd */
 };
 
 /* follow.c */
@@ -58,7 +58,7 @@ const struct lock *follow_lock(const struct chain *c, const struct note *n);
 uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint64_t to,
 		      uint64_t all);
 
-/* charge.c: what follow() tells. */
+/* charge.c: what follow() reports. */
 
 /* `holder` (index + 1; 0: not known) held the first lock, and n is what it did. */
 void charge_hold(struct holder_walk *w, uint32_t lock, uint32_t holder, const struct note *n,
@@ -81,12 +81,13 @@ size_t charge_samples(const struct note_index *ix, uint32_t thread, uint64_t fro
 /* A part of a wait behind one culprit, which did `charge` for `ns` of it. */
 void charge_piece(struct holder_walk *w, uint32_t lock, uint32_t culprit, uint32_t charge,
 		  uint64_t ns, uint64_t from, uint64_t to);
-/* Adds what the culprit did to a piece. */
+/* Adds to a piece what the culprit did. */
 void charge_piece_part(struct wait_piece *p, uint32_t charge, uint64_t ns);
 void charge_take_piece(struct holder_walk *w);
 
-/* The note of a wait for a lock; which wait it is (one that was charged in parts is one), and when
- * that began. */
+/*
+ * A wait for a lock: its note, the wait's number (one for all its parts), and when it began.
+ */
 struct charged_wait {
 	uint32_t note, lock;
 	uint64_t number, since;
@@ -99,12 +100,12 @@ void charge_begin(struct holder_walk *w, const struct charged_wait *lw);
 
 /* Charges the waits for one lock. */
 void crowd_charge(struct holder_walk *w, uint32_t lock, const struct charged_wait *waits, size_t n);
-/* What following nobody's wait found: see struct holder_walk. */
+/* What following the reference wait found: see struct holder_walk. */
 void crowd_gather_hold(struct holder_walk *w, uint32_t lock, uint32_t holder, const struct note *n);
 void crowd_gather_end(struct holder_walk *w, uint32_t culprit, uint32_t lock, const struct note *n,
 		      bool deadlock, uint64_t from, uint64_t to);
 void crowd_gather_nobody(struct holder_walk *w, uint32_t lock, uint64_t from, uint64_t to);
-/* Is this wait counted for that charge or hold (as in struct vote) with all the others? */
+/* Do the crowd's sums already count this wait for that charge or hold (as in struct vote)? */
 bool crowd_counts(struct holder_walk *w, uint32_t of);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * Charges the waits behind a lock for which many threads wait: see struct crowd.
  *
- * First the lock's time is cut into parts, by following a wait of nobody (gather). Then each wait
- * is laid over the parts. Two stretches are followed alone: where the waiter is itself on the chain
- * of a part, and where its wait ends before the next sign of the lock, so that another thread seems
- * to hold it. The rest goes to the crowd. Counts stay exact: a wait counts once for a charge,
- * whether found in the crowd, alone, or both.
+ * First the lock's time is cut into parts, by following the reference wait: an imaginary one that
+ * lasts all the time (gather). Then each wait is laid over the parts. Two stretches are followed
+ * alone: where the waiter is itself on the chain of a part, and where its wait ends before the next
+ * sign of the lock, so that another thread seems to hold it. The rest goes to the crowd. Counts
+ * stay exact: a wait counts once for a charge, whether found in the crowd, alone, or both.
  */
 #include <stdlib.h>
 
@@ -73,9 +73,9 @@ bool crowd_counts(struct holder_walk *w, uint32_t of)
 }
 
 /*
- * A crowd's sums count a wait for a charge at the first part with that charge since the wait began.
- * If the waiter is on that part's chain, the sums miss the wait, and this says so. `part` is such a
- * part; the wait stays in the crowd until `until`.
+ * The crowd's sums count a wait for a charge at the first such part after the wait began. True if
+ * they miss this wait, because its thread is on that part's chain. `part` is such a part; the wait
+ * stays in the crowd until `until`.
  */
 static bool is_missed(struct gather *g, const struct charged_wait *lw, uint32_t of, uint64_t ended,
 		      uint32_t part, uint64_t until)
@@ -207,8 +207,10 @@ void crowd_order(struct crowd *k)
 	free(by);
 }
 
-/* How many of the crowd wait at a moment, and their total waiting until then. Moments must not go
- * back. */
+/*
+ * How many of the crowd wait at a moment, and their total waiting until then. Moments must only
+ * grow.
+ */
 struct waited {
 	const struct crowd *k;
 	size_t started, ended;

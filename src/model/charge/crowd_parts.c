@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cuts a lock's time into parts by following a wait of nobody, and makes pieces of waits, which
- * stalls consist of, from runs of parts behind one culprit.
+ * Cuts a lock's time into parts by following the reference wait (crowd.c), and makes pieces of
+ * waits, which stalls consist of, from runs of parts behind one culprit.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sums over crowds: all waiters together lose to a part its time, times their number. At each of
- * its parts, a charge counts the waits that began after its part before: a tree of the current
- * waits, by the time they began, gives their number.
+ * Sums over crowds: what all waiters together lose to a part is its length times their number. To
+ * count each wait once for a charge, a part counts only the waits that began after the charge's
+ * previous part: a tree of the current waits, by when they began, gives their number.
  */
 #include "model/charge/crowd.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/search.h"
 
-/* The waits at a moment that moves on. */
+/* The current waits, at a moment that only moves forward. */
 struct tide {
 	const struct crowd *k;
 	const bool *chosen;
@@ -21,7 +21,7 @@ struct tide {
 	uint32_t *tree;	 /* of the current waits, by rank; NULL: counts are not needed */
 	uint64_t *since; /* by rank */
 	size_t size;
-	uint32_t rank; /* of the first that began at the end of the part before, or later */
+	uint32_t rank; /* of the first that began at the end of the previous part, or later */
 };
 
 static void tree_add(struct tide *t, uint32_t rank, int32_t by)
@@ -61,7 +61,7 @@ static void tide_done(struct tide *t)
 	free(t->since);
 }
 
-/* Removes waits that have ended by then; tide_start() adds those that begin before `to`. */
+/* Removes waits that have ended by then; tide_start() adds those that began before `to`. */
 static void tide_end(struct tide *t, uint64_t ts)
 {
 	const struct crowd *k = t->k;
@@ -132,7 +132,7 @@ struct lasts {
 	struct last *charges, *holds;
 };
 
-/* How many current waits began at or after that end: the new ones for another part of it. */
+/* How many current waits began at or after that end, and so are not counted yet. */
 static uint64_t tide_count(const struct tide *t, const struct last *l)
 {
 	uint32_t rank = l->crowd == t->k ? l->rank : l->end ? tide_rank(t, l->end) : 0;
@@ -170,7 +170,7 @@ static void sum_crowd(struct crowd_sums *s, const struct crowd *k, const bool *c
 		struct crowd_hold_sum *h = &s->holds[p->hold / 4];
 		uint64_t ns;
 
-		/* What the sums grow by between its begin and its end is the part's. */
+		/* A part's share is what the sums grow by between its start and its end. */
 		tide_end(&t, p->start);
 		tide_start(&t, p->start);
 		gone = tide_sum(&t, p->start);

@@ -78,7 +78,7 @@ static void spread_parts(const struct victims *v, struct victim_parts *p)
 	}
 }
 
-/* The first of n that ends behind that moment. */
+/* The first of n that ends after that moment. */
 static size_t part_at(const struct victim_part *p, size_t n, uint64_t ts)
 {
 	return SEARCH(0, n, mid, p[mid].end <= ts);

@@ -3,20 +3,20 @@
  * Follows a wait along the chain of holders.
  *
  * Who holds a lock between two moments at which something was seen of it:
- *   - it had a holder, and the same one is seen again, or lets go: that one;
+ *   - it had a holder, and the same one is seen again, or lets go: that holder;
  *   - it had a holder, and then somebody gets it: that holder, until then;
- *   - it was let go, or nobody was seen to have it: who is seen to have it next, and got it
- *     somewhere in between;
+ *   - it was let go, or no thread was seen to have it: the thread that is seen to have it next,
+ *     which got it somewhere in between;
  *   - it had a holder, and another one is seen without a word in between: not known;
- *   - nothing more is seen: who had it, or who was woken to take it, from when that one was on a
- *     CPU, for others may have been quicker; else not known.
+ *   - nothing more is seen: the thread that had it; or the one that was woken to take it, once it
+ *     is on a CPU, for others may have been quicker; else not known.
  * Only signs within a wait count for it, except where a sign tells more: waits for the GIL end by a
  * timer every 5 ms, whoever has it (model/gil.h).
  * A thread does not wait for itself: then the holder is not known either. And a thread that waits
  * for a condition has released its mutex: one that got a lock at an unknown moment is not taken to
  * have had it before it came back from such a wait.
  *
- * So at any moment all waiters of a lock have the same holder, but in two cases: the waiter is
+ * So at any moment all waiters of a lock have the same holder, except in two cases: the waiter is
  * itself on the chain, or its wait ends before the next sign.
  */
 #include "model/charge/charge.h"
@@ -88,7 +88,7 @@ static void one_doing(struct holder_walk *w, uint32_t lock, uint32_t holder, con
 	charge_end(w, holder, lock, n, false, from, to < w->hi ? to : w->hi);
 }
 
-/* The first note of a thread that ends behind that moment. */
+/* The first note of a thread that ends after that moment. */
 static size_t note_at(const struct note_index *ix, uint32_t thread, uint64_t ts)
 {
 	return SEARCH(ix->notes_of[thread], ix->notes_of[thread + 1], mid,
@@ -137,7 +137,7 @@ static void held(struct holder_walk *w, uint32_t lock, uint32_t holder, const st
 		charge_nobody(w, lock, from, until);
 }
 
-/* The first sign of a lock behind that moment; the one before it is in *ret_before, or NULL. */
+/* The first sign of a lock after that moment; the one before it is in *ret_before, or NULL. */
 static size_t seen_behind(const struct holder_walk *w, uint32_t lock, uint64_t ts,
 			  const struct seen **ret_before)
 {
@@ -188,8 +188,8 @@ static uint64_t ran_at(const struct note_index *ix, uint32_t thread, uint64_t ts
 }
 
 /*
- * A sign read from memory later than its moment, of a thread that then waited for a condition: it
- * may have come back and got the lock before it was read. What was read is no older than LATER_NS.
+ * NULL if the sign may be wrong: the words were read later, and the thread, which then waited for a
+ * condition, may have got the lock in between. They are read at most LATER_NS late.
  */
 static const struct seen *believed(const struct holder_walk *w, uint32_t lock, const struct seen *a)
 {
@@ -207,9 +207,8 @@ static const struct seen *believed(const struct holder_walk *w, uint32_t lock, c
 }
 
 /*
- * Since when `holder` (index + 1), which has the lock at b, may have had it: not before it came
- * back from its last wait for a condition, nor, where b is missing, before it ran. Returns `from`
- * or later.
+ * The earliest moment from which `holder` (index + 1), which has the lock at b, can have had it:
+ * after its last wait for a condition; without b, after it was first on a CPU. Never before `from`.
  */
 static uint64_t held_since(const struct holder_walk *w, uint32_t lock, const struct seen *a,
 			   const struct seen *b, uint32_t holder, uint64_t from)
@@ -238,9 +237,9 @@ static uint64_t held_since(const struct holder_walk *w, uint32_t lock, const str
 }
 
 /*
- * Until when `holder`, which had a lock of the kernel at a, may have had it: to its first sleep by
- * choice, for no thread takes such a lock along. Of other locks nothing is said before the next
- * sign: a condition that it waits for may go with another mutex.
+ * How long `holder`, which had a lock of the kernel at a, can have kept it: until its first sleep
+ * by choice. For other locks nothing is assumed until the next sign: the condition that it waits
+ * for may belong to another mutex.
  */
 static uint64_t held_until(const struct holder_walk *w, uint32_t lock, const struct seen *a,
 			   uint32_t holder, uint64_t until)
@@ -296,7 +295,7 @@ uint64_t follow_parts(struct holder_walk *w, uint32_t lock, uint64_t from, uint6
 	const struct note_index *ix = w->ix;
 	uint64_t since = from, parts = to;
 
-	/* Nobody's wait for the GIL differs by when it ends. */
+	/* For the GIL no wait differs, whenever it ends. */
 	if (w->c->locks->list.v[lock].families == FAMILY_GIL)
 		return to;
 	w->on[0] = WALK_NOBODY;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What crowd.c and crowd_parts.c share: the time of one lock in parts, while its waits are charged.
+/*
+ * What crowd.c and crowd_parts.c share: the time of one lock in parts, while its waits are charged.
  */
 #ifndef THAW_MODEL_GATHER_H
 #define THAW_MODEL_GATHER_H
@@ -53,8 +54,10 @@ struct gather {
 
 /* Cuts the times in which anybody waited into parts. */
 void gather_parts(struct gather *g, const struct charged_wait *waits, size_t n);
-/* The part that this moment is in. gather_near() starts at the place found last, since waits mostly
- * come in the order of time. */
+/*
+ * The part that this moment is in. gather_near() starts at the place found last, since waits mostly
+ * come in the order of time.
+ */
 size_t gather_at(const struct gather *g, uint64_t ts);
 size_t gather_near(const struct gather *g, size_t *place, uint64_t ts);
 /* The first with this key at or after that part; v is sorted by gather_sort(). */

@@ -23,7 +23,10 @@ size_t held_signs(const struct seen *seen, size_t n, uint64_t ts);
 
 /* Over [from, to), with all that was seen of the lock. */
 struct held_walk held_walk(const struct seen *seen, size_t n, uint64_t from, uint64_t to);
-/* The next piece in which the holder did not change; false: there is none. */
+/*
+ * Moves to the next piece of the lock's time in which its holder did not change; false: there is
+ * none.
+ */
 bool held_next(struct held_walk *w, struct held *ret);
 
 #endif

@@ -55,7 +55,7 @@ void majority_done(struct majority *m)
 	m->tree = NULL;
 }
 
-/* The first span that ends behind that moment. */
+/* The first span that ends after that moment. */
 static size_t span_at(const struct majority *m, uint64_t ts)
 {
 	return SEARCH(0, m->spans.n, mid, m->spans.v[mid].end <= ts);

@@ -15,8 +15,10 @@ struct majority_span {
 	uint32_t key; /* whose; 0: nobody's */
 };
 
-/* The most by which the time of `key` may exceed that of all others together: a majority is never
- * outvoted. */
+/*
+ * The most by which the time of `key` may exceed that of all others together: a majority is never
+ * outvoted.
+ */
 struct majority_vote {
 	uint64_t surplus;
 	uint32_t key;
@@ -38,7 +40,7 @@ void majority_seal(struct majority *m);
 void majority_done(struct majority *m);
 
 void majority_add(struct majority_vote *v, uint32_t key, uint64_t weight);
-/* Adds the votes of [from, to): afterwards only its key can have the majority. */
+/* Adds the votes of [from, to): after that, only the vote's key can have the majority. */
 void majority_vote(const struct majority *m, uint64_t from, uint64_t to, struct majority_vote *v);
 /* The time of this one in [from, to). */
 uint64_t majority_time(const struct majority *m, uint32_t key, uint64_t from, uint64_t to);

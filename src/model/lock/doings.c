@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/lock/doings.h"
 
-/* In percent: smaller parts are left out; a larger one is told alone. */
+/* In percent: smaller parts are left out; a part larger than PART_ALONE is named alone. */
 enum { PART_LEAST = 5, PART_ALONE = 95, PARTS_MOST = 3 };
 
 void doings_add(struct doings *d, enum interval_kind kind, enum reason reason, uint64_t ns)

@@ -34,10 +34,10 @@ struct lock {
 	uint32_t life;
 	uint8_t kind; /* enum lock_kind; of a futex: when the model is finished */
 	uint8_t evidence;
-	uint8_t families; /* that it can still be */
+	uint8_t families; /* the kinds that it can still be */
 	bool strong;	  /* of `families`: proven by more than one word */
 	bool kernel;
-	bool was_two;	 /* every sleep expected the word to be 2, as mutexes of many makes do */
+	bool was_two;	 /* every sleep expected the word to be 2, as many kinds of mutexes do */
 	bool was_zero;	 /* or 0, as condition variables and semaphores of glibc do */
 	bool plain_wait; /* every sleep was by FUTEX_WAIT, as glibc does for mutexes alone */
 	bool realtime;	 /* every sleep was as glibc's condition variables and semaphores do */
@@ -54,7 +54,7 @@ struct lock {
 	uint32_t holder_seen;	/* a thread held or released it */
 };
 
-/* Waits of one thread on one lock; thread NULL: of interrupts, which are no thread's. */
+/* Waits of one thread on one lock; thread NULL: those of interrupts, which belong to no thread. */
 struct lock_row {
 	uint32_t lock;
 	const struct thread *thread;

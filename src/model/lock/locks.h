@@ -52,7 +52,7 @@ struct lock_waiter {
 	uint32_t kstack, ustack; /* where it waited longest in total; 0: not taken */
 };
 
-/* By what the code of a holder is known. */
+/* How it is known where a holder was. */
 enum held_by {
 	HELD_BY_NOTHING,
 	HELD_BY_SAMPLE,	 /* it was found running there while it held the lock */
@@ -64,8 +64,8 @@ struct lock_holder {
 	const struct thread *thread; /* NULL: not known who */
 	uint64_t blamed;	     /* of others' waiting, while it held the lock */
 	uint64_t count;		     /* waits in which it was the holder, for a part at least */
-	uint64_t running, runnable,
-		waiting;   /* what it did meanwhile: of `blamed`; the rest is not known */
+	/* What it did meanwhile: parts of `blamed`; the rest is not known. */
+	uint64_t running, runnable, waiting;
 	struct doings did; /* the same, with what it waited for */
 	enum held_by by;
 	uint32_t kstack, ustack;		 /* where: the place of most of it */
@@ -76,11 +76,9 @@ struct lock_holder {
 struct lock_sum {
 	enum lock_kind kind;
 	enum evidence evidence; /* of its kind */
-	char *name; /* "commit_lock", "server+0x40", "heap 0x55d0c0de", "mmap_lock of postgres
-		       (412)" */
+	char *name;		/* "commit_lock", "server+0x40", "mmap_lock of postgres (412)" */
 	bool named; /* by a symbol, or what it belongs to; otherwise the name is only an address */
-	bool contended; /* somebody has what others want; false: they wait for something to happen
-			 */
+	bool contended; /* a thread has what others want; false: they wait for an event */
 	bool inferred;	/* a lock of the kernel seen on wait stacks only: no address, no holders */
 	bool shared;	/* between processes */
 	uint64_t address;

@@ -141,7 +141,7 @@ static uint32_t row_of(struct rows *t, const struct charge *c, size_t lock, size
 	return (uint32_t)*slot;
 }
 
-/* Adds to the victim's sums in that row; the row's own totals are the caller's. */
+/* Adds to the victim's sums in that row; the caller adds to the row's own totals. */
 static void add_victim(struct rows *t, uint32_t row, uint32_t victim, uint64_t total,
 		       uint64_t count)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * What is wrong, if one thing is. Candidates are groups of threads of one process that are named
- * alike, and what kept them longest: one contended lock, or one reason that is nobody's choice (the
- * disk, page faults, too few CPUs, a CPU limit). The one that cost most time is told; a lock counts
- * double, because something can be done about it, and because its holder can be named.
+ * alike, and what kept them longest: one contended lock, or one reason that no thread chose (the
+ * disk, page faults, too few CPUs, a CPU limit). The one that cost most time is reported; a lock
+ * counts double, because something can be done about it, and because its holder can be named.
  */
 #include "model/summary/finding.h"
 

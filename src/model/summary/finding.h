@@ -11,10 +11,10 @@
 #include "model/summary/blame.h"
 
 struct finding {
-	bool found;	/* there is something to say */
-	char *group;	/* what the names of the threads have in common: "worker" */
-	size_t threads; /* that are named so, in one process */
-	uint64_t wall;	/* their time in all */
+	bool found;			    /* there is something to say */
+	char *group;			    /* what the threads' names have in common: "worker" */
+	size_t threads;			    /* how many are named so, in one process */
+	uint64_t wall;			    /* their time in all */
 	VEC(const struct thread *) victims; /* those of them that waited for it */
 	uint64_t waited;		    /* their time behind it */
 	size_t lock; /* into summary.locks; SIZE_MAX: none, `reason` is what they waited for */
@@ -28,7 +28,8 @@ struct finding {
 	enum reason reason;	   /* what for, if it waited or was runnable */
 };
 
-/* How much of a name its group has: "worker-12" is a "worker", "pool-1-thread-3" a "pool-1-thread".
+/*
+ * How much of a name its group has: "worker-12" is a "worker", "pool-1-thread-3" a "pool-1-thread".
  */
 size_t finding_stem(const char *name);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What a lock is called. A program's lock by the symbol of the memory it is in, or else by the
- * memory: two locks may have one name, and are told apart by their address. A lock of the kernel by
- * what it belongs to, or else by the function that wanted it.
+ * memory: two locks may have the same name; their addresses distinguish them. A lock of the kernel
+ * by what it belongs to, or else by the function that wanted it.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -21,7 +21,8 @@ void summary_finding(struct summary *s);
 void summary_stuck(struct summary *s, const bool *chosen);
 void summary_parts_done(struct summary *s);
 
-/* Into s->locks, of a lock by the model's index; SIZE_MAX: none of the chosen threads waited on it.
+/*
+ * Into s->locks, of a lock by the model's index; SIZE_MAX: none of the chosen threads waited on it.
  */
 size_t summary_lock(const struct summary *s, uint32_t lock);
 /* Can it have holders that thaw knows? */

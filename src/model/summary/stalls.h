@@ -26,10 +26,10 @@ struct stall {
 	const struct thread *culprit; /* NULL: none, or not known */
 	struct doings did;	      /* of the culprit, during the longest wait behind it */
 	enum interval_kind doing;     /* what the culprit did for most of it */
-	enum reason reason;	 /* what for, where it waited; without a lock: the cause itself */
-	uint32_t kstack, ustack; /* where the culprit was */
-	uint32_t function;	 /* as in blame_row */
-	uint64_t lost;		 /* time that the threads lost in it, together */
+	enum reason reason;	      /* what it waited for; without a lock: the cause itself */
+	uint32_t kstack, ustack;      /* where the culprit was */
+	uint32_t function;	      /* as in blame_row */
+	uint64_t lost;		      /* time that the threads lost in it, together */
 };
 
 struct blackout {

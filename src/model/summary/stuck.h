@@ -33,10 +33,10 @@ struct stuck_wait {
 	uint32_t kstack, ustack;
 	uint32_t state;			/* as in struct interval */
 	const char *call;		/* "read"; NULL: in none, or not known */
-	const struct waited_file *file; /* for which it waits; NULL: not known, or for none */
+	const struct waited_file *file; /* the file that it waits for; NULL: not known, or none */
 	uint32_t circle;		/* the circle that it is part of, from 1; 0: none */
-	uint32_t place;			/* in the circle: it waits for the one at the next place */
-	uint32_t behind;		/* the same: which one it stands behind */
+	uint32_t place;	 /* in the circle: it waits for the thread at the next place */
+	uint32_t behind; /* the same: the circle that it waits behind */
 };
 
 struct stuck {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Orders. "Telling" puts first the threads that used, wanted or were kept from a CPU: time running,
- * runnable, lost, and waiting for what is not by choice counts; among equals, the longer wait.
- * thaw's own threads come after these. Threads that only waited come last: there may be thousands.
+ * Orders. "Telling" puts first the threads that used, wanted or were kept from a CPU: what counts
+ * is time running, runnable, lost, and in waits that they did not choose; among equals, the longer
+ * wait. thaw's own threads come after these. Threads that only waited come last: there may be
+ * thousands.
  */
 #include "model/summary/summary.h"
 
@@ -276,8 +277,10 @@ static size_t place_of(struct summary *s, struct map *places, const struct wait_
 	return *slot;
 }
 
-/* How many threads waited in each place. A key is place * threads + thread; the first REASONS
- * places stand for waits without a stack. */
+/*
+ * How many threads waited in each place. A key is place * threads + thread; the first REASONS
+ * places stand for waits without a stack.
+ */
 static void count_threads(struct summary *s, struct sort_key *seen, size_t n)
 {
 	size_t threads = s->model->timeline.threads.n;

@@ -42,7 +42,7 @@ struct classify {
 
 void classify_init(struct classify *c, struct names *names);
 void classify_done(struct classify *c);
-/* Says which system calls the numbers mean; NULL: not known, and they are no evidence. */
+/* Sets which system calls the numbers mean; NULL: not known, so they are no evidence. */
 void classify_calls(struct classify *c, const struct arch *arch);
 
 struct kstack_says classify_kstack(struct classify *c, uint32_t kstack);
@@ -51,7 +51,7 @@ struct ustack_says classify_ustack(struct classify *c, uint32_t ustack);
 /* A number for the functions of both: the same place, whatever the addresses in it; 0: none. */
 uint64_t classify_place(struct classify *c, uint32_t kstack, uint32_t ustack);
 
-/* A function of the kernel that every wait, or every lock, goes through: it tells nothing. */
+/* A function of the kernel that every wait, or every lock, goes through: it says nothing. */
 bool classify_plumbing(const char *name);
 
 struct lock;

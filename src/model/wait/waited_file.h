@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that threads waited for in their system calls, as far as somebody looked: each once. */
+/*
+ * The files that threads waited for in their system calls, as far as the scout looked: each file
+ * once.
+ */
 #ifndef THAW_MODEL_WAITED_FILE_H
 #define THAW_MODEL_WAITED_FILE_H
 

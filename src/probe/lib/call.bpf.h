@@ -9,7 +9,7 @@
 
 #include "probe/lib/compat.bpf.h"
 
-/* Calls that may sleep on the file behind their first argument, a descriptor. */
+/* Calls that may sleep on the file of their first argument, a descriptor. */
 /* clang-format off */
 #define DESCRIPTOR_CALLS(CALL, w) \
 	CALL(w, read) CALL(w, write) CALL(w, lseek) CALL(w, ioctl) CALL(w, pread64) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fuse, as the probes see it: see wire/fuse.h. A program calls fuse_end() before it returns, if
+ * The probes' side of the fuse: see wire/fuse.h. A program calls fuse_end() before it returns, if
  * it has read the clock: two comparisons, and for one run in FUSE_TIMED a second look at the clock.
  */
 #ifndef THAW_PROBE_FUSE_H

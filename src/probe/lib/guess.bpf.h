@@ -14,7 +14,7 @@ struct guess {
 	struct stack_walk trial;
 	struct unwind_regs start;
 	__u64 from; /* the first word */
-	/* The best so far: the nearest one behind a direct call, or what was found. */
+	/* The best so far: the nearest one after a direct call, or what was found. */
 	__u64 at, pc, bp;
 	__u64 need; /* an address whose table is not ready */
 	/* The candidate under trial, and how many tries are left. */
@@ -114,7 +114,7 @@ STEP_PART int guess_follow(struct guess *g)
 	return 1;
 }
 
-/* The next candidate that is behind a call; 1 if there is none left. */
+/* The next candidate that comes after a call; 1 if there is none left. */
 STEP_PART int guess_next(struct guess *g)
 {
 	__u64 slot, pc, code, to;

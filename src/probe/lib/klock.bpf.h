@@ -23,8 +23,10 @@ static __always_inline __u64 read_word(__u64 at)
 	return word;
 }
 
-/* include/linux/mutex.h: three flag bits. kernel/locking/rwsem.c: bit 0 says that readers have it,
- * and the task is but the last of them. kernel/locking/rtmutex_common.h: one flag bit. */
+/*
+ * include/linux/mutex.h: three flag bits. kernel/locking/rwsem.c: bit 0 says that readers have it,
+ * and the task is but the last of them. kernel/locking/rtmutex_common.h: one flag bit.
+ */
 static __always_inline __u32 klock_owner(__u64 lock, __u32 flags)
 {
 	__u64 word;

@@ -4,9 +4,9 @@
  *
  * A thread that waits for a contended lock sleeps in the same place again and again. A walk from
  * the same registers that finds the same words in the same places of the stack ends with the same
- * addresses: so a memo keeps the places and the words of a whole walk out of a system call, and the
- * next walk from there only compares them. If a word differs or cannot be read, the stack is
- * walked.
+ * addresses. So a memo keeps the stack slots, and their words, of a whole walk that began in a
+ * system call, and the next walk from there only compares them. If a word differs or cannot be
+ * read, the stack is walked.
  *
  * A slot belongs to one CPU, and only the outermost program there writes it: a program that
  * interrupts the write finds the id zero, or the slot whole.

@@ -47,8 +47,8 @@ __noinline __weak __u64 stack_hash(const struct scratch *s, __u32 n, __u32 stop)
 }
 
 /*
- * Sends the n frames in an area unless this CPU has done so lately; the id either way, 0 for none.
- * It takes no pointers, and so is verified once, too.
+ * Sends the n frames in an area unless this CPU has done so lately. Returns the id either way, 0
+ * for none. It takes no pointers, and so is verified once, too.
  */
 __noinline __weak __u64 stack_send(__u32 area, __u32 n, __u32 stop, __u64 ts)
 {

@@ -24,7 +24,7 @@ __noinline __weak int return_address(__u64 pc)
 	return !UNWIND_READ(NULL, pc - 8, &code) && unwind_after_call(code);
 }
 
-/* Settings (.rodata): the verifier sees them as constants. */
+/* Settings (.rodata): to the verifier they are constants. */
 extern const volatile __u64 ring_size;
 extern const volatile __u32 ring_salt;
 extern const volatile __u64 min_wait_ns;

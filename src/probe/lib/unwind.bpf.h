@@ -16,7 +16,7 @@
 /* Of walk.flags. */
 #define WALK_COPY 1u	/* the collector should have a look at it */
 #define WALK_GUESSED 2u /* some caller was guessed */
-#define WALK_NEED 4u	/* in the end bias is an address whose table should be built, too */
+#define WALK_NEED 4u	/* at the end, `bias` is an address whose table should be built too */
 
 /*
  * Every byte counts: before 6.13 the kernel allows 512 bytes of stack to a whole chain of calls,
@@ -59,7 +59,7 @@ static __always_inline __u64 below(__u64 a, __u64 b)
  */
 #define STEP_PART __noinline __weak
 
-/* The last mapping that does not begin behind pc. */
+/* The last mapping that begins at or before pc. */
 STEP_PART int find_mapping(struct stack_walk *w, __u64 pc)
 {
 	struct unwind_mapping *maps = BIG(unwind_mappings, struct unwind_mapping, 0);
@@ -163,7 +163,7 @@ static __always_inline bool may_miss(__u32 index)
 
 #include "probe/lib/guess.bpf.h"
 
-/* Does the frame pointer lead to code? Where code has a table, it must be behind a call. */
+/* Does the frame pointer lead to code? Where code has a table, it must come after a call. */
 static __always_inline bool chain_leads_on(struct stack_walk *w)
 {
 	__u64 pc;
@@ -343,7 +343,7 @@ static long copy_next(__u32 i, struct copy_to *to)
 
 /*
  * Which chunks could be read: a frame may begin in a page that was never touched, and the stack may
- * end anywhere behind the outermost frame. `loop`: the verifier sees one chunk, not sixty, but the
+ * end anywhere after the outermost frame. `loop`: the verifier sees one chunk, not sixty, but the
  * loop takes more stack.
  */
 static __always_inline __u64 copy_chunks(struct pr_copy *rec, __u64 from, __u32 n, const bool loop)
@@ -443,7 +443,7 @@ static __always_inline bool user_regs(struct unwind_regs *ret, bool *ret_in_call
 	return true;
 }
 
-/* A walk that has been made, or spared. */
+/* The result of a walk, or of the memo that replaced it. */
 struct walked {
 	struct unwind_regs first;
 	__u64 id; /* not 0: the stack's id, and nothing is left to do */

@@ -7,7 +7,7 @@ import type { Key } from "./keys";
 import { el } from "./util";
 
 const MOUSE: [string, string][] = [
-	["wheel", "zoom about the pointer"],
+	["wheel", "zoom around the pointer"],
 	["shift + wheel", "move through time"],
 	["alt + wheel", "scroll the lanes"],
 	["drag", "move"],

@@ -99,7 +99,7 @@ export function mountSplit(root: HTMLElement): void {
 		role: "separator",
 		tabindex: "0",
 		"aria-orientation": "horizontal",
-		"aria-label": "Height of the views below the timeline",
+		"aria-label": "Height of the panels below the timeline",
 		"aria-valuemin": String(SPLIT_MIN),
 		"aria-valuemax": String(SPLIT_MAX),
 	};

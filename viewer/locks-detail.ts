@@ -182,7 +182,7 @@ export function mountLockDetail(root: HTMLElement, page: Page, close: () => void
 			const words = next.id === null
 				? "It is inferred from stacks: when it was held is not known."
 				: isSpin(next.kind)
-					? "Who waits for it spins, and counts as running: no lanes." : "";
+					? "Threads that wait for it spin, and count as running: no lanes." : "";
 			if (words) {
 				lanes.say(words);
 				grid.replaceChildren();

@@ -93,7 +93,7 @@ export function stackBox(title: string, frames: readonly Frame[], id = "stack", 
 			isPlain(f.name) && "plain",
 		];
 		const words = [f.name, origin(f), f.inlined ? "inlined" : "",
-			f.guessed ? "a guess: found by a look at the stack" : ""];
+			f.guessed ? "a guess: found by searching the stack" : ""];
 		list.append(el("li", {
 			class: kinds.filter(Boolean).join(" ") || null,
 			title: words.filter(Boolean).join("\n"),

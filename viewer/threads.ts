@@ -95,7 +95,7 @@ export function mountThreads(root: HTMLElement, page: Page): void {
 		key: (r) => String(r.index),
 		columns: [
 			{ id: "interest", head: "#", number: true, optional: true,
-				title: "By interest: what tells most first",
+				title: "Most interesting first",
 			  value: (r) => rank.get(r.index) ?? 0,
 				cell: (r) => String((rank.get(r.index) ?? 0) + 1) },
 			{ id: "comm", head: "Thread", value: (r) => r.comm,

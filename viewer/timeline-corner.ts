@@ -18,8 +18,8 @@ export function makeCorner(page: Page, view: View): HTMLElement {
 		sel.classList.toggle("empty", !range);
 		sel.disabled = !range;
 		sel.textContent = range ? `${time} ✕` : "";
-		sel.title = range ? `${time} are selected; click to let go of them (Esc)` : "";
-		sel.setAttribute("aria-label", range ? `Let go of the selected ${time}` : "No selection");
+		sel.title = range ? `${time} are selected; click to clear the selection (Esc)` : "";
+		sel.setAttribute("aria-label", range ? `Clear the selection of ${time}` : "No selection");
 	};
 	show();
 	page.state.subscribe(show);

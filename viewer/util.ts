@@ -71,7 +71,7 @@ function wall(info: Info, ns: number): number {
 	return (side.begin_unix_ns ?? 0) / MS + (ns - side.begin) / MS;
 }
 
-/** The same as a time of day, as the recorded machine's readers know it: 13:45:30.750 */
+/** The same as a time of day: 13:45:30.750 */
 export function clock(info: Info, ns: number, digits = 3): string {
 	const ms = wall(info, ns);
 	const d = new Date(ms);

@@ -133,7 +133,7 @@ export function mountWaits(root: HTMLElement, page: Page): void {
 			side.hidden = true;
 		const idleNs = hidden.reduce((ns, w) => ns + w.total_ns, 0);
 		sum.textContent = [
-			rows.length ? "" : "Nobody waited for anything but work here.",
+			rows.length ? "" : "Threads waited only for work here.",
 			!withIdle && hidden.length
 				? `${duration(idleNs)} more looked like waits for work, in ` +
 				  `${plural(hidden.length, "place")}.` : "",

@@ -34,7 +34,7 @@ const struct cmd_form cmd_completion_form = {
 	.usage = "usage: thaw completion bash | zsh\n\n"
 		 "Prints a script with which the shell completes thaw's verbs, options and their\n"
 		 "values. make install puts it where the shells look. Without that, in ~/.bashrc,\n"
-		 "or the same with zsh behind compinit in ~/.zshrc:\n\n"
+		 "or the same with zsh after compinit in ~/.zshrc:\n\n"
 		 "  source <(thaw completion bash)\n\n",
 	.rows = rows,
 	.operands = {OPERAND_WORD},

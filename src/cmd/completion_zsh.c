@@ -128,7 +128,7 @@ void completion_zsh(FILE *out)
 	      "	_wanted tids expl thread compadd -- /proc/<->/task/<->(N:t)\n"
 	      "}\n"
 	      "\n"
-	      "# Behind -- stands a command, with its own completion.\n"
+	      "# After -- comes a command, with its own completion.\n"
 	      "_thaw_command() {\n"
 	      "	local at=${words[(i)--]}\n"
 	      "	((at < CURRENT)) || return 1\n"

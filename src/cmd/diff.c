@@ -330,8 +330,7 @@ static int check_timed(const struct diff_part *p, const struct diff_args *args)
 	if (args->format || !model_timeless(p->capture.model))
 		return 0;
 	return err_set(-ENODATA,
-		       "%s has no times in it: all that can be done is to count both sides' "
-		       "stacks, with -f collapsed",
+		       "%s has no times: only stack counts can be compared, with -f collapsed",
 		       p->path);
 }
 

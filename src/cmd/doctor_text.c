@@ -50,7 +50,7 @@ static void machine_rows(const struct guard_facts *f)
 		buf_printf(&b, "; real-time");
 	doctor_text_say("kernel", buf_cstr(&b));
 	buf_clear(&b);
-	buf_printf(&b, "%s, %s", pw ? pw->pw_name : "nobody that has a name",
+	buf_printf(&b, "%s, %s", pw ? pw->pw_name : "an unnamed user",
 		   guard_can_bpf(f) && guard_can_perfmon(f) ? "with CAP_BPF and CAP_PERFMON"
 		   : guard_can_perfmon(f)		    ? "with CAP_PERFMON, without CAP_BPF"
 		   : guard_can_bpf(f)			    ? "with CAP_BPF, without CAP_PERFMON"
@@ -160,7 +160,7 @@ static void times_row(const char *label, const struct trial_times *t, const char
 	if (why[0])
 		buf_printf(&b, "not tried: %s", why);
 	else if (!t->tries)
-		buf_printf(&b, "the breakpoint never came");
+		buf_printf(&b, "the breakpoint never fired");
 	else
 		buf_printf(&b, "%s each time, 99%% within %s, %s at worst; %s of %s lost",
 			   units_duration(mean, sizeof(mean), t->mean_ns),
@@ -187,6 +187,6 @@ void doctor_text(const struct diagnosis *d)
 	machine_rows(&d->g.facts);
 	engine_rows(d);
 	findings(&d->g.verdict, true, "Findings");
-	findings(&d->g.verdict, false, "Known of this kernel, but no matter to thaw");
+	findings(&d->g.verdict, false, "Known bugs of this kernel that do not affect thaw");
 	probe_rows(&d->probe);
 }

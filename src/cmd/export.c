@@ -34,8 +34,8 @@ static const struct option_row rows[] = {
 	CMD_TO_ROW(AT(choice)),
 	{0, "schema", OPTION_FLAG, AT(schema), NULL,
 	 "print the schema of the format (jsonl) instead", 0, 0, 0},
-	{0, "list", OPTION_FLAG, AT(list), NULL, "what there is to know of the formats, as a table",
-	 0, 0, 0},
+	{0, "list", OPTION_FLAG, AT(list), NULL,
+	 "what there is to know about the formats, as a table", 0, 0, 0},
 	{0, NULL, 0, 0, NULL, NULL, 0, 0, 0},
 };
 
@@ -74,12 +74,12 @@ static int export_check(const struct export_args *a, const struct exporter *e)
 		return 0;
 	if (e->whole && (a->kind || a->choice.thread || a->choice.from_word || a->choice.to_word))
 		return err_set(-EINVAL,
-			       "%s has the whole recording in it: --kind, --thread, --from and "
-			       "--to are chosen there",
+			       "%s always holds the whole recording: choose kind, thread and range "
+			       "in the tool that shows it",
 			       e->name);
 	if (e->binary && (!a->output || !strcmp(a->output, "-")) && isatty(STDOUT_FILENO))
-		return err_set(-EINVAL, "%s is nothing for a terminal; say -o report%s", e->name,
-			       e->suffix);
+		return err_set(-EINVAL, "%s does not belong on a terminal: use -o report%s",
+			       e->name, e->suffix);
 	return 0;
 }
 

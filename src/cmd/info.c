@@ -212,7 +212,7 @@ static void unread_rows(const struct reader *r)
 	if (!places)
 		return;
 	snprintf(words, sizeof(words),
-		 "where a lock lies, %s times: what its process maps was asked for too often",
+		 "the place of a lock, %s times: its process's mappings were asked for too often",
 		 places);
 	info_row("not read", words);
 }
@@ -319,7 +319,7 @@ static void print_text(const struct reader *r, const char *path, const struct in
 	info_row("stacks", words);
 	state_rows(info, t);
 	if (a->verify && !t->bad)
-		info_row("verified", "every byte was read and is as it was written");
+		info_row("verified", "every byte was read and checked");
 }
 
 static void json_facts(struct json *j, const struct reader *r)

@@ -288,16 +288,16 @@ int cmd_locks(int argc, char **argv)
 	rc = rc ? rc : view_opts(&a, &opts);
 	if (!rc && recording && path)
 		rc = err_set(-EINVAL,
-			     "'%s' is a capture to read, but something to record is named "
-			     "too: only one of them",
+			     "'%s' is a capture to read, but something to record is named too: "
+			     "choose one",
 			     path);
 	if (!rc && !recording)
 		rc = check_file(&a);
 	if (rc)
 		return cmd_usage_error(argv[0]);
 	if (recording && (a.choice.from.clock || a.choice.to.clock)) {
-		(void)err_set(-EINVAL, "--from and --to of a recording that is made now are times "
-				       "since its begin, like 3.2s");
+		(void)err_set(-EINVAL, "--from and --to of a live recording are offsets from its "
+				       "start, such as 3.2s");
 		return cmd_usage_error(argv[0]);
 	}
 	if (recording)

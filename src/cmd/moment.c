@@ -13,11 +13,11 @@ enum { TEXT = 64 };
 
 static int not_a_moment(const char *word)
 {
-	return err_set(-EINVAL,
-		       "'%s' is not a moment of a recording; write how long after its begin it is, "
-		       "like 3.2s or 500ms, or when by the clock, like 04:45:39.449 or "
-		       "2026-11-16T04:45:39",
-		       word);
+	return err_set(
+		-EINVAL,
+		"'%s' is not a time in a recording; give an offset from its start, such as 3.2s or "
+		"500ms, or a clock time, such as 04:45:39.449 or 2026-11-16T04:45:39",
+		word);
 }
 
 static bool in_range(int v, int least, int most)
@@ -126,8 +126,8 @@ int moment_resolve(const struct cmd_moment *m, const struct moment_span *span, u
 	}
 	if (!span->begin)
 		return err_set(-ERANGE,
-			       "%s: this recording has no wall clock in it; write how long after "
-			       "its begin it is, like 3.2s",
+			       "%s: this recording has no wall-clock times; give an offset from "
+			       "its start, such as 3.2s",
 			       m->word);
 	for (int day = 0; day <= (m->dated ? 0 : days); day++) {
 		uint64_t at = unix_ns_of(m, span->begin, day);

@@ -55,6 +55,6 @@ void cmd_tell_damage(const char *verb, const char *path, struct reader *r)
 	const struct reader_info *info = reader_info(r);
 
 	if (!info->complete)
-		fprintf(stderr, "thaw %s: %s: %s; this is of what is there\n", verb, path,
+		fprintf(stderr, "thaw %s: %s: %s; this shows what could be read\n", verb, path,
 			*info->damage ? info->damage : "it has no end");
 }

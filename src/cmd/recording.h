@@ -47,7 +47,7 @@ struct recording_opts {
 		       "stacks for every wait, however short", 0, 0)
 #define RECORDING_INHERIT_ROW(at)                                                                  \
 	RECORDING_ROW_(0, "no-inherit", OPTION_FLAG, at, no_inherit, NULL,                         \
-		       "without children, those that are there and those to come", 0, 0)
+		       "without children, neither present nor future ones", 0, 0)
 #define RECORDING_RING_ROW(at)                                                                     \
 	RECORDING_ROW_(0, "ring-size", OPTION_SIZE, at, ring_bytes, "SIZE",                        \
 		       "buffer per CPU, a power of two: 1M, 8M (by CPUs)", 4096, 64 << 20)

@@ -35,7 +35,7 @@ static const struct cmd_words words[] = {
 const struct cmd_form cmd_report_form = {
 	.usage = "usage: thaw report [options] [FILE]\n\n"
 		 "Says where the threads' time went in a capture (capture.thaw): who ran, who\n"
-		 "waited, where and for whom. Times are since the begin of the recording (3.2s),\n"
+		 "waited, where and for whom. Times are since the start of the recording (3.2s),\n"
 		 "or by the clock, as the report prints them (04:45:39.449).\n\n",
 	.rows = rows,
 	.operands = {OPERAND_CAPTURE},

@@ -38,8 +38,8 @@ static void tables(void)
 
 const struct cmd_form cmd_sql_form = {
 	.usage = "usage: thaw sql [options] [FILE] [STATEMENT]\n\n"
-		 "Answers SQL about a capture (capture.thaw). Without a statement it asks for\n"
-		 "them; a pipe or -f has them read from there. .tables lists the tables, .schema\n"
+		 "Answers SQL about a capture (capture.thaw). Without a statement it prompts for\n"
+		 "them, or reads them from a pipe or file (-f). .tables lists the tables, .schema\n"
 		 "their columns.\n\n",
 	.rows = rows,
 	.more = tables,

@@ -43,7 +43,7 @@ static void help(void)
 	      ".help            this\n"
 	      ".quit            end; so does Ctrl-D\n"
 	      "Everything else is SQL, and ends with a ';'. Ctrl-C ends a statement.\n"
-	      "Times are nanoseconds since the recording's begin.\n",
+	      "Times are nanoseconds since the start of the recording.\n",
 	      stdout);
 }
 

@@ -64,8 +64,8 @@ void topic_files(FILE *out)
 
 	put_rows(out, 18, rows, ARRAY_LEN(rows));
 	fputc('\n', out);
-	topic_say(out, "What verbs write with -o appears when it is whole; until then, and if "
-		       "something fails, the file that had the name stays.");
+	topic_say(out, "A file written with -o appears only when it is complete. Until then, and "
+		       "on failure, an older file of that name stays.");
 }
 
 void topic_idle(FILE *out)
@@ -99,10 +99,10 @@ void topic_chance(FILE *out)
 		  "100 ms, but at least 8). How much a row differs from block to block says "
 		  "how much it may differ from one recording to the next by chance alone.");
 	fputc('\n', out);
-	topic_say(out, "To that comes the noise between two runs, which no recording shows "
-		       "(--noise, 0.5%), and, with --per pace, the error of the machine's pace: "
-		       "the median of after and before over all functions, for the same work takes "
-		       "some percent more or less from one run to the next.");
+	topic_say(out, "The noise between two runs is added, which no single recording shows "
+		       "(--noise, 0.5%). With --per pace, so is the error of the machine's pace, "
+		       "which is the median of after divided by before over all functions: the "
+		       "same work takes some percent more or less from one run to the next.");
 	fputc('\n', out);
 	topic_say(out,
 		  "A row is called different if chance explains it less often than --alpha "
@@ -110,20 +110,20 @@ void topic_chance(FILE *out)
 		  "is wrongly called so is 1% in all. Rows with fewer than 20 samples or waits "
 		  "are not tested.");
 	fputc('\n', out);
-	topic_say(out, "Threads that did not go on any more are no matter of chance. They wait at "
-		       "the end of the second side, have for a quarter of it at least, and did not "
-		       "at the end of the first.");
+	topic_say(out, "Stuck threads are not a matter of chance: they wait at the end of the "
+		       "second side, have waited for at least a quarter of it, and did not wait at "
+		       "the end of the first.");
 }
 
 void topic_environment(FILE *out)
 {
 	static const struct topic_row rows[] = {
-		{"NO_COLOR", "If set and not empty, text is never coloured. It only ever is on a "
-			     "terminal, and never if TERM is dumb."},
+		{"NO_COLOR", "If set and not empty, text is never coloured. Colour is used on "
+			     "terminals only, and never if TERM is dumb."},
 		{"TERM", "What the terminal can do."},
 		{"TMPDIR",
-		 "Where thaw locks records to, unless it is to be kept, and where thaw view "
-		 "puts the page that opens in the browser, without XDG_RUNTIME_DIR."},
+		 "Where thaw locks keeps its temporary recording (without --keep), and where thaw "
+		 "view puts the page that opens in the browser, if there is no XDG_RUNTIME_DIR."},
 		{"TZ", "The time zone of times of day."},
 		{"DISPLAY", "With it, or WAYLAND_DISPLAY, thaw view opens a browser."},
 		{"DEBUGINFOD_URLS",

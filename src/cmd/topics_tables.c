@@ -42,10 +42,10 @@ void topic_reasons(FILE *out)
 	fputs("\nA thread could run, and waited:\n\n", out);
 	topic_row(out, 12, reason_name(REASON_RUN_QUEUE), reason_words(REASON_RUN_QUEUE));
 	topic_row(out, 12, reason_name(REASON_THROTTLED), reason_words(REASON_THROTTLED));
-	fputs("\nJSON also has by what that was decided:\n\n", out);
+	fputs("\nJSON also says what decided it:\n\n", out);
 #define EVIDENCE(id, UPPER, name, words) topic_row(out, 12, name, words);
 #include "timeline/reason.def"
-	fputs("\nthaw help idle tells when a wait is for work.\n", out);
+	fputs("\nthaw help idle says when a wait is for work.\n", out);
 }
 
 void topic_lock_kinds(FILE *out)
@@ -69,13 +69,12 @@ void topic_lock_kinds(FILE *out)
 
 void topic_engines(FILE *out)
 {
-	topic_say(out, "thaw record takes the first of these that may be used and can do what is "
-		       "asked for; --engine names one, thaw doctor says what is in the way of it.");
+	topic_say(out, "thaw record uses the first of these that is permitted and can do what was "
+		       "asked. --engine picks one; thaw doctor says why one cannot be used.");
 	fputc('\n', out);
 #define ENGINE(id, UPPER, name, sees) topic_row(out, 8, name, sees);
 #include "guard/engines.def"
-	fputs("\n"
-	      "What its engine did not see, a capture says, and no view shows it as zero:\n\n",
+	fputs("\nA capture says what its engine could not see, and nothing shows that as zero:\n\n",
 	      out);
 #define UNSEEN(bit, UPPER, name, words) topic_row(out, 12, name, words);
 #include "wire/unseen.def"
@@ -83,10 +82,9 @@ void topic_engines(FILE *out)
 
 void topic_losses(FILE *out)
 {
-	topic_say(out,
-		  "Whatever could not be recorded is counted by its cause; time of a thread that "
-		  "is not known therefore is shown as lost, never as waiting. thaw info tells "
-		  "what a capture lacks:");
+	topic_say(out, "Everything that could not be recorded is counted by cause. Thread time "
+		       "that is unknown for that reason is shown as lost, never as waiting. thaw "
+		       "info lists what a capture lacks:");
 	fputc('\n', out);
 #define LOSS(id, UPPER, name, class, words, advice) topic_row(out, 12, name, words);
 #include "wire/loss.def"
@@ -105,9 +103,9 @@ void topic_units(FILE *out)
 {
 	fputs("A duration is a number and its unit: 50us, 10ms, 2s, 1.5m. Units are\n  ", out);
 	put_units(out, units_duration_name);
-	fputs("A bare number counts seconds; behind --min-wait, microseconds.\n"
+	fputs("A bare number means seconds (microseconds with --min-wait).\n"
 	      "\n"
-	      "A moment (--from, --to) is a duration since the begin of the recording, 3.2s,\n"
+	      "A moment (--from, --to) is a duration since the start of the recording, 3.2s,\n"
 	      "or a time of day, as reports print it, 04:45:39.449, with its date if need be,\n"
 	      "2026-11-16T04:45:39.\n"
 	      "\n"
@@ -122,7 +120,7 @@ void topic_units(FILE *out)
 void topic_json(FILE *out)
 {
 	topic_say(out, "What --json writes has a \"schema\", which names what it holds; the number "
-		       "behind the slash changes when a key goes or means something else, not when "
+		       "after the slash changes when a key is removed or changes meaning, not when "
 		       "one is added:");
 	fputc('\n', out);
 	for (const struct verb *v = cmd_verbs; v->name; v++)
@@ -132,10 +130,11 @@ void topic_json(FILE *out)
 	topic_say(out, "thaw sql --json writes an array instead: an object for each row of the "
 		       "answer, with the keys that the statement gives its columns.");
 	fputc('\n', out);
-	topic_say(out,
-		  "Times and durations are nanoseconds. Stacks are lists of frames, leaf first. "
-		  "What was not recorded is null, never 0. Addresses are strings: they do not "
-		  "fit a number. The words are those of thaw help reasons, lock-kinds, losses "
-		  "and engines. Keys say what they hold: total_ns is a sum, max_ns the longest, "
-		  "start_unix_ns a time of day, start_ns the same since the begin.");
+	topic_say(
+		out,
+		"Times and durations are nanoseconds. Stacks are lists of frames, leaf first. What "
+		"was not recorded is null, never 0. Addresses are strings: they do not fit a "
+		"number. The words are those of thaw help reasons, lock-kinds, losses and engines. "
+		"Keys say what they hold: total_ns is a sum, max_ns the longest, start_unix_ns a "
+		"time of day, start_ns the same since the start of the recording.");
 }

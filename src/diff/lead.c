@@ -145,8 +145,9 @@ static void put_pace(const struct diff *d, struct buf *b)
 	buf_printf(b, " %s took %.*f%% %s CPU time%s.",
 		   d->pace.functions ? "Most functions" : "All of it", fabs(part) < 0.0995 ? 1 : 0,
 		   fabs(part) * 100, part > 0 ? "more" : "less",
-		   d->pace.functions ? ": the machine was at another pace, or all of them are"
-				     : "; whether the machine was at another pace is not known");
+		   d->pace.functions
+			   ? ": the machine ran at another pace, or every function changed"
+			   : "; whether the machine ran at another pace is not known");
 }
 
 static const char *tested(const struct diff *d)

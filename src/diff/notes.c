@@ -61,7 +61,7 @@ static void about_programs(struct diff *d, const struct facts *a, const struct f
 	different(d, "hosts", a->host, b->host);
 	different(d, "kernels", a->kernel, b->kernel);
 	if (!a->command.n != !b->command.n)
-		note(d, "Only one of them is of a command: what is compared may not be the same.");
+		note(d, "Only one of them recorded a command: they may not be comparable.");
 	else if (!same_command(a, b))
 		note(d, "They are of different commands: %s and %s.",
 		     notes_command(one, sizeof(one), a), notes_command(other, sizeof(other), b));
@@ -91,8 +91,8 @@ static void about_seen(struct diff *d, const struct diff_side *s)
 		note(d, "%s is not whole: %s.", s->path, *f->damage ? f->damage : "it was cut off");
 	if (model_gave_up(s->s->model, STEP_SAMPLES) != UINT64_MAX)
 		note(d,
-		     "Samples were given up while %s was recorded: its functions are told from "
-		     "those before.",
+		     "Sampling stopped while %s was recorded: its functions come from the samples "
+		     "before that.",
 		     s->path);
 }
 
@@ -114,8 +114,8 @@ void diff_notes(struct diff *d)
 	if ((d->opts.per == DIFF_PER_NONE || d->opts.per == DIFF_PER_PACE) &&
 	    (d->a->window > 2 * d->b->window || d->b->window > 2 * d->a->window))
 		note(d,
-		     "One took %s, the other %s, and times are not divided by that (--per wall "
-		     "does).",
+		     "One lasted %s, the other %s; times are not divided by that (--per wall does "
+		     "it).",
 		     units_duration(one, sizeof(one), d->a->window),
 		     units_duration(other, sizeof(other), d->b->window));
 }

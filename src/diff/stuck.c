@@ -118,7 +118,7 @@ bool diff_stuck_lead(const struct diff *d, struct buf *b)
 
 	if (!n)
 		return false;
-	buf_printf(b, "%zu thread%s did not go on any more: ", n, n == 1 ? "" : "s");
+	buf_printf(b, "%zu thread%s got stuck: ", n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < n && i < NAMES_MOST; i++)
 		buf_printf(b, "%s%s", i ? ", " : "",
 			   words_safe(name, sizeof(name), d->stuck.v[i]->thread->name, 15));

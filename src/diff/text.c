@@ -163,7 +163,7 @@ static void stuck(const struct diff *d, const struct diff_view *v, FILE *out)
 	if (!n)
 		return;
 	tint(out, v, "1");
-	fputs("\nDid not go on any more\n", out);
+	fputs("\nGot stuck\n", out);
 	tint(out, v, "0");
 	for (size_t i = 0; i < n; i++) {
 		int at = fprintf(out, "  %-25s ",
@@ -181,11 +181,11 @@ static void stuck(const struct diff *d, const struct diff_view *v, FILE *out)
 static void method(const struct diff *d, const struct diff_view *v, FILE *out)
 {
 	static const char *const per[] = {
-		[DIFF_PER_PACE] = "Times are as they were recorded, but for those on a CPU "
-				  "afterwards, which are at the pace of before (--per pace).",
-		[DIFF_PER_WALL] = "Times are for each second that was recorded (--per wall).",
+		[DIFF_PER_PACE] = "Times are as recorded, except that CPU times of the second side "
+				  "are scaled to the pace of the first (--per pace).",
+		[DIFF_PER_WALL] = "Times are for each second of the recording (--per wall).",
 		[DIFF_PER_CPU] = "Times are shares of the time on a CPU (--per cpu).",
-		[DIFF_PER_NONE] = "Times are as they were recorded (--per none).",
+		[DIFF_PER_NONE] = "Times are as recorded (--per none).",
 	};
 	struct buf b = {0};
 

@@ -82,8 +82,8 @@ static int find_library(char *ret, size_t room)
 			continue;
 		if (strpbrk(self, ": ;$"))
 			return err_set(-EINVAL,
-				       "the path of thaw (%s) has a character in it with which "
-				       "LD_PRELOAD cannot deal; put it elsewhere",
+				       "the path of thaw (%s) contains a character that LD_PRELOAD "
+				       "cannot handle; install it elsewhere",
 				       self);
 		snprintf(ret, room, "%s%s/" PLATFORM "/" LIBRARY, self, places[i]);
 		return 0;

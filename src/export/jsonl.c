@@ -488,7 +488,7 @@ static void put_table_types(struct json *j)
 	put_type(j, "file", "string", true, NULL);
 	put_type(j, "line", "integer", false, "0: not known");
 	put_type(j, "inlined", "boolean", false, "into the next frame");
-	put_type(j, "guessed", "boolean", false, "by a look at the stack: it may be wrong");
+	put_type(j, "guessed", "boolean", false, "found by searching the stack: it may be wrong");
 	put_type(j, "kernel", "boolean", false, NULL);
 	json_obj_end(j);
 	json_arr(j, "required");
@@ -522,7 +522,8 @@ static void put_event_types(struct json *j)
 {
 #define EVENT(id, UPPER, lower, text, words, group)                                                \
 	begin_type(j, text, words);                                                                \
-	put_type(j, "ts", "integer", true, "ns since the recording's begin; null: not known");     \
+	put_type(j, "ts", "integer", true,                                                         \
+		 "ns since the start of the recording; null: not known");                          \
 	put_type(j, "cpu", "integer", true, "null: all, or not known");
 #define FIELD(UPPER, lower, id, name, ctype, codec, role) put_field(j, ROLE_##role, #name);
 #define EVENT_END(UPPER, lower) put_event_end(j, EV_##UPPER);

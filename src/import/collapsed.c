@@ -153,8 +153,8 @@ static int collapsed_look(struct collapsed *c, char *stack, uint64_t count)
 	if (c->s.res->samples <= SAMPLES_MAX)
 		return 0;
 	return err_set(-E2BIG,
-		       "%s: its counts make more than %u samples; if they are no samples but, say, "
-		       "microseconds, --divide makes one of many",
+		       "%s: its counts make more than %u samples; if they are not samples but, "
+		       "say, microseconds, --divide makes one sample of many",
 		       c->o->path, SAMPLES_MAX);
 }
 

@@ -83,10 +83,11 @@ static int import_check(const struct import_opts *o, int fd)
 		return err_set(-errno, "%s: %s", o->path, strerror(errno));
 	if (S_ISDIR(in.st_mode))
 		return err_set(-EISDIR,
-			       "%s is a directory; of a perf.data directory, thaw reads none",
+			       "%s is a directory; thaw does not read perf.data directories",
 			       o->path);
 	if (!stat(o->output, &out) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-		return err_set(-EINVAL, "%s is what is read; write to another file", o->output);
+		return err_set(-EINVAL, "%s is the file that is read; write to another one",
+			       o->output);
 	return 0;
 }
 

@@ -178,7 +178,9 @@ int pd_take_feature(struct pd_file *f, unsigned feature, const uint8_t *data, si
 		f->last_sample = cur_u64(&c);
 		break;
 	case FEATURE_DIR_FORMAT:
-		return err_set(-EINVAL, "%s is part of a directory; thaw reads no such", f->path);
+		return err_set(-EINVAL,
+			       "%s is part of a perf.data directory, which thaw does not read",
+			       f->path);
 	case FEATURE_CLOCK_DATA:
 		take_clock(f, &c);
 		break;

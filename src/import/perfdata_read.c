@@ -237,11 +237,11 @@ static int fill_zst(struct pd_reader *r)
 	rc = ZSTD_decompressStream(r->stream, &out, &r->in);
 	if (ZSTD_isError(rc))
 		return err_set(-EBADMSG,
-			       "%s is damaged: what was compressed does not come out (%s)",
+			       "%s is damaged: its compressed records cannot be unpacked (%s)",
 			       r->f->path, ZSTD_getErrorName(rc));
 	r->more = r->in.pos < r->in.size || out.pos == out.size;
 	if (out.pos == b->len && r->in.pos == before && r->in.pos < r->in.size)
-		return err_set(-EBADMSG, "%s is damaged: what was compressed does not come out",
+		return err_set(-EBADMSG, "%s is damaged: its compressed records cannot be unpacked",
 			       r->f->path);
 	b->len = out.pos;
 	return 1;

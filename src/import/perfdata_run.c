@@ -93,8 +93,9 @@ static void tell_rest(struct pd_import *i, struct pd_reader *r)
 	}
 	if (pd_waits_untimed(i->waits))
 		import_note(res,
-			    "of %" PRIu64 " sums of waits it is not known when they were: they are "
-			    "left out (perf 6.16 and later say)",
+			    "%" PRIu64
+			    " sums of waits are left out: this perf does not say when they "
+			    "happened (6.16 and later do)",
 			    pd_waits_untimed(i->waits));
 	if (i->idle)
 		import_note(res, "%" PRIu64 " samples of idle CPUs are left out", i->idle);

@@ -18,7 +18,7 @@ static void say_culprit(const struct summary *s, const struct blame_sum *r, stru
 		   r->lock < s->locks.n ? words_lock(text, sizeof(text), &s->locks.v[r->lock], 60)
 					: "another lock");
 	if (r->first != r->lock && r->first < s->locks.n)
-		buf_printf(b, " (which kept those who wanted %s)",
+		buf_printf(b, " (which held up threads that wanted %s)",
 			   words_lock(text, sizeof(text), &s->locks.v[r->first], 60));
 	if (one && *words_holding(text, sizeof(text), one))
 		buf_printf(b, ", %s", text);

@@ -102,7 +102,7 @@ static void say_step(struct buf *b, const struct ev_mark *m)
 			   units_duration(time, sizeof(time), m->value));
 		break;
 	default:
-		buf_printf(b, "and did what this version does not know");
+		buf_printf(b, "and took a step that this version does not know");
 	}
 }
 

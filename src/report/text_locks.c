@@ -171,9 +171,9 @@ void text_locks(const struct text_report *p)
 			fprintf(p->out, "   the %s engine does not see them\n",
 				words_safe(time, sizeof(time), s->model->facts.engine, 16));
 		else
-			fputs(waited_for_some(s)
-				      ? "   threads waited for some; for which was not recorded\n"
-				      : "   nobody waited for one\n",
+			fputs(waited_for_some(s) ? "   threads waited for some, but which ones was "
+						   "not recorded\n"
+						 : "   nobody waited for one\n",
 			      p->out);
 	} else {
 		text_title(p, "Locks", 2 + NAME_WIDE);

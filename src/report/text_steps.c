@@ -29,7 +29,7 @@ void text_steps(const struct text_report *p)
 	if (!m->steps.n)
 		return;
 	text_title(p, "Stepped back", 12);
-	fputs("   when, since the beginning, and why\n", p->out);
+	fputs("   when, since the start, and why\n", p->out);
 	for (size_t i = 0; i < m->steps.n; i++)
 		text_steps_row(p, &m->steps.v[i], &b);
 	buf_done(&b);
@@ -56,7 +56,7 @@ void text_until(const struct text_report *p, uint32_t step, const char *what)
 	const struct model *m = p->s->model;
 	uint64_t at = model_gave_up(m, step), gone = model_gave_up(m, STEP_DETACH);
 
-	say_since(p, gone < at ? gone : at, "were no longer taken at this time", "were taken until",
+	say_since(p, gone < at ? gone : at, "had already been given up by then", "were taken until",
 		  what);
 }
 
@@ -68,6 +68,5 @@ void text_rarer(const struct text_report *p)
 
 	/* If the rate fell before the window, all samples in it weigh the same. */
 	if (at > from)
-		say_since(p, at, "", "are fewer, so that earlier time weighs more, from",
-			  "samples");
+		say_since(p, at, "", "are fewer (earlier time weighs more) from", "samples");
 }

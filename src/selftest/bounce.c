@@ -99,6 +99,6 @@ int trial_breakpoint(uint64_t addr, int cpu)
 
 	if (fd < 0)
 		return err_set(errno == EPERM || errno == EACCES ? -EPERM : -EOPNOTSUPP,
-			       "there is no hardware breakpoint to be had: %s", strerror(errno));
+			       "no hardware breakpoint is available: %s", strerror(errno));
 	return fd;
 }

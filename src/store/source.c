@@ -111,7 +111,7 @@ static int store_source_load(struct byte_source *s, const struct index_entry *e,
 	if (!s->no_checksums && h.payload_crc != format_crc(p + HEAD_BYTES, h.stored))
 		return err_set(-EBADMSG, "wrong checksum");
 	if (h.flags & ~CHUNK_FLAGS_KNOWN)
-		return err_set(-EBADMSG, "stored in a way from the future");
+		return err_set(-EBADMSG, "stored in a way that this version does not know");
 	return unpack_payload(s, &h, p + HEAD_BYTES, raw);
 }
 

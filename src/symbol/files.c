@@ -161,7 +161,8 @@ static int find_main(const struct symbols_query *q, struct source_file *ret)
 	/* A memfd never had a path and gets no note; a deleted file does. */
 	if (deleted && !sure)
 		return err_set(strncmp(path, "/memfd:", 7) ? -ESTALE : -ENOENT,
-			       "%s was deleted, and has no build id to know it by", path);
+			       "%s was deleted, and has no build id by which to recognise it",
+			       path);
 	first = try_path(q, path, ret);
 	if (!first || !q->pid || !sure)
 		return first;
@@ -169,7 +170,7 @@ static int find_main(const struct symbols_query *q, struct source_file *ret)
 		return 0;
 	if (first == -ESTALE)
 		return err_set(first, "%s was replaced since: it has another build id", path);
-	return err_set(first, "%s: no file is what was mapped", path);
+	return err_set(first, "%s: no file matches what was mapped", path);
 }
 
 int files_find(const struct symbols_query *q, struct files *ret)

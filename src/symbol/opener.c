@@ -372,8 +372,8 @@ static int find_here(const struct opener_want *w)
 	int handle, rc;
 
 	if (!w->inode && !w->build_id_len)
-		return err_set(-ESRCH, "the process is gone, and nothing says that our file is the "
-				       "one that it had mapped");
+		return err_set(-ESRCH, "the process is gone, and nothing shows that our file is "
+				       "the one it had mapped");
 	handle = opener_checked(handle_of_path(0, w->path, 0), w, true);
 	if (handle < 0)
 		return handle;

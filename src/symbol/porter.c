@@ -173,7 +173,7 @@ static int porter_hear(struct porter *p, struct porter_answer *ret)
 		}
 		child_make_haste(&p->haste, p->pid);
 		if (__atomic_load_n(&p->cancelled, __ATOMIC_RELAXED))
-			return err_set(-ECANCELED, "nobody waits for it");
+			return err_set(-ECANCELED, "the request was cancelled");
 		still = child_still_ns(&pulse, clock_mono_ns());
 		__atomic_store_n(&p->still, still > STANDING_STILL_NS, __ATOMIC_RELAXED);
 		if (still >= p->still_ns)

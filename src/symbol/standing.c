@@ -142,7 +142,7 @@ static int lose_patience(struct standing *s, struct patience *p)
 
 	child_make_haste(&s->haste, s->pid);
 	if (__atomic_load_n(&s->cancelled, __ATOMIC_RELAXED))
-		return err_set(-ECANCELED, "nobody waits for it");
+		return err_set(-ECANCELED, "the request was cancelled");
 	if (child_cpu_ns(s->pid) - p->cpu_from > s->rules->cpu_ns)
 		return err_set(-ETIMEDOUT, "it took too long");
 	still = child_still_ns(&p->pulse, clock_mono_ns());

@@ -384,9 +384,9 @@ def test_diff_says_who_is_stuck():
     zoomed = report("c.thaw", "--from", f"{began + 300_000_000}ns")["deadlocks"][0]["threads"]
     check({w["comm"]: w["since_ns"] for w in zoomed} == since, zoomed)
     said = got["summary"]
-    check("did not go on any more" in said and "are deadlocked" in said and "less time" not in said, said)
+    check("got stuck" in said and "are deadlocked" in said and "less time" not in said, said)
     text = thaw("diff", "c.thaw", *ranges).stdout
-    check("Did not go on any more" in text and "lister" in text, text[:600])
+    check("Got stuck" in text and "lister" in text, text[:600])
     # The other way round nobody came to a standstill.
     back = json.loads(thaw("diff", "c.thaw", "--before", ranges[3], "--after", ranges[1], "--json").stdout)
     check(not [w for w in back["stuck"] if w["reason"] == "mutex"], back["stuck"])

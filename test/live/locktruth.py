@@ -140,7 +140,7 @@ class Holds:
         return found, sure
 
     def near(self, begin, end):
-        """The holds about that time, in us from its begin: to understand what went wrong."""
+        """The holds about that time, in us from its start: to understand what went wrong."""
         return [((got - begin) // 1000, (let - begin) // 1000, tid) for got, _, tid, let in self.holds
                 if let > begin - 3_000_000 and got < end + 3_000_000]
 

@@ -39,8 +39,8 @@ int expander_run(struct expander *e, const void *frame, size_t n, void *into, si
 }
 
 /*
- * This C library's printf() would say on stderr that it has no long double, if it were asked for
- * one. There is nothing to say it to: these are what its streams are made of.
+ * This C library's printf() would complain on stderr that it has no long double, if it were asked
+ * for one. A page has no stderr: these functions stand in for what its streams need.
  */
 size_t __stdio_write(FILE *f, const unsigned char *p, size_t n)
 {

@@ -262,7 +262,7 @@ static void test_waits(void **state)
 	put_waits(&b);
 	assert_int_equal(import(&io, b.p, b.len), 0);
 	assert_int_equal(reader_open(io.out_path, &r), 0);
-	/* It runs from its begin, waits, and runs again. */
+	/* It runs from its start, waits, and runs again. */
 	assert_int_equal(count(r, EV_SWITCH), 3);
 	assert_true(event_at(r, EV_SWITCH, 1, &ev));
 	assert_int_equal(ev.ts, 4 * MS);

@@ -183,7 +183,7 @@ static void test_not_recorded(void **state)
 	t.s.reasons[REASON_MUTEX] = 5 * MS;
 	section(text_locks, 0);
 	assert_string_equal(text,
-			    "\nLocks   threads waited for some; for which was not recorded\n");
+			    "\nLocks   threads waited for some, but which ones was not recorded\n");
 	t.s.kernel_locks = false;
 	section(text_locks, 0);
 	assert_non_null(strstr(text, "Locks of the kernel were not recorded"));
@@ -267,7 +267,7 @@ static void test_blame(void **state)
 				  "   10.0ms  by 1 more (--top shows them)\n"
 				  "    140ms  behind locks whose holder is not known\n");
 	section(text_blame, 5);
-	assert_non_null(strstr(flat(), "io (101) held log_lock (which kept those who wanted "
+	assert_non_null(strstr(flat(), "io (101) held log_lock (which held up threads that wanted "
 				       "big_lock), running."));
 	/* what it did, in one sum: nothing of it is hidden */
 	doings_add(&t.s.blame.sums.v[0].did, INTERVAL_RUNNING, REASON_UNKNOWN, 250 * MS);

@@ -163,7 +163,7 @@ function inside() {
 	}).observe({ type: "layout-shift", buffered: true });
 }
 
-/** A tab with the page of a capture, loaded; `hash` is what stands behind the address. */
+/** A tab with the page of a capture, loaded; `hash` is what follows the address. */
 export class Tab {
 	static async open(host, name, options = {}) {
 		const tab = new Tab();
@@ -278,7 +278,10 @@ export class Tab {
 
 const UNITS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
 
-/** Whether a time as people read it ("10.4ms", "1m40s") is these nanoseconds, as far as it is told. */
+/**
+ * Whether a time as people read it ("10.4ms", "1m40s") is these nanoseconds, as far as its digits
+ * go.
+ */
 export function isDuration(text, ns) {
 	const parts = [...text.matchAll(/(\d+)(?:\.(\d+))?(ns|us|ms|s|m|h)/g)];
 	const last = parts.at(-1);

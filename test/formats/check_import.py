@@ -125,7 +125,7 @@ def timehist(source):
 
     Its summary calls a preempted thread of a current kernel asleep (it knows no R+), and its time
     between two runs has the delay in it. So the rows are summed here: after a row with the state R
-    (or W, as it prints R+) the thread stayed runnable; otherwise it waited until it was waked, and
+    (or W, as it prints R+) the thread stayed runnable; otherwise it waited until it was woken, and
     had to wait for a CPU from then on, which is the delay.
     """
     out = {}
@@ -154,7 +154,7 @@ def holes_and_ends(source):
     CPU; who comes next is first heard of when it leaves, and timehist takes it for running since the
     last switch there (ms by tid). Ends: when a thread switches for the last time, perf has no
     number for it any more, and timehist leaves the row out: run, wait and runnable of that row. Who left
-    as R had no wait, even if it was waked meanwhile: it was preempted on its way to sleep.
+    as R had no wait, even if it was woken meanwhile: it was preempted on its way to sleep.
     """
     text = run(PERF, "script", "--ns", "-i", source, "-F", "cpu,time,event,trace").decode(errors="replace")
     cpus, came, left, waked, holes, ends = {}, {}, {}, {}, {}, {}

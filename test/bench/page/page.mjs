@@ -84,7 +84,7 @@ const SPEEDSCOPE = {
 	pan: { right: { deltaX: 40 }, left: { deltaX: -40 } },
 };
 
-/** From the begin of loading (and from `began`, a point of wall time) to the first exact lanes. */
+/** From the start of loading (and from `began`, a point of wall time) to the first exact lanes. */
 async function firstLanes(page, address, began) {
 	await page.goto(address);
 	await page.waitForFunction(() => performance.getEntriesByName("thaw-first-lanes").length);
@@ -198,7 +198,7 @@ async function measureView(browser, capture) {
 	return { first, ...out };
 }
 
-/** The exported file: from the begin of its loading on. */
+/** The exported file: from the start of its loading on. */
 async function measureHtml(browser, capture) {
 	const first = [];
 	let out;

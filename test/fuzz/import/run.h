@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes through an importer, by files in memory; what comes out is read, as far as is worth it. */
+/*
+ * Bytes through an importer, by files in memory; what comes out is read, as far as that is worth
+ * it.
+ */
 #ifndef THAW_FUZZ_IMPORT_RUN_H
 #define THAW_FUZZ_IMPORT_RUN_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Any bytes as a capture. Once as they are, once without checksums: a fuzzer does not guess a CRC,
- * and behind it is where the parsers are. Everything that a reader offers is asked for.
+ * Any bytes as a capture. Once as they are, once without checksums: a fuzzer cannot guess a CRC,
+ * and the parsers come after it. Asks for everything that a reader offers.
  */
 #include <stddef.h>
 #include <stdint.h>

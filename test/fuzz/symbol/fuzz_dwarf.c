@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Any bytes as an ELF file with debug information. Whatever comes out must be what dwarf.h
- * promises: ranges sorted and disjoint, rows ascending, an answer that holds up to a place behind
+ * promises: ranges sorted and disjoint, rows ascending, an answer that holds up to a place after
  * the address, chains of calls that end, and work in proportion to the file.
  */
 #include <stdlib.h>

@@ -112,7 +112,7 @@ static bool world_make(struct world *w, const uint8_t **p, size_t *size)
 
 		w->leaf[b] = before < ROWS ? before : ROWS + 1;
 	}
-	/* The rows, and one behind them: the rest of the leaf is no code. */
+	/* The rows, and one after them: the rest of the leaf is no code. */
 	w->leaf[PAGE / UNWIND_BLOCK] = ROWS;
 	for (uint32_t i = 0; i < ROWS; i++)
 		w->leaf[UNWIND_LEAF_HEAD + i] = i * ROW_BYTES | (uint32_t)((*p)[i] % (n + 2)) << 16;

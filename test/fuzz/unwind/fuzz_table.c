@@ -148,7 +148,7 @@ static void check_table(const struct unwind_table *t)
 			PROMISE(memcmp(&t->rules[i], &t->rules[k], sizeof(rule)));
 	}
 	check_rows(t);
-	/* Nothing is known before the first byte and behind the last. */
+	/* Nothing is known before the first byte and after the last. */
 	PROMISE(!unwind_table_find(t, t->first - 1, &rule));
 	PROMISE(!unwind_table_find(t, t->first + t->n_leaves * UNWIND_LEAF, &rule));
 	PROMISE(!unwind_table_find(t, UINT64_MAX, &rule));

@@ -97,7 +97,7 @@ static void test_advances(void **state)
 	assert_int_equal(run(BYTES(0x03, 0x10, 0, 0x0e, 16, 0x04, 0x10, 0, 0, 0, 0x0e, 24)), 3);
 	check(1, BEGIN + 0x10, CFI_RSP, 16, CFI_WHERE_SAME, 0);
 	check(2, BEGIN + 0x20, CFI_RSP, 24, CFI_WHERE_SAME, 0);
-	/* By nothing, which is no row, and to behind the end. */
+	/* By nothing, which is no row, and past the end. */
 	assert_int_equal(run(BYTES(0x40, 0x0e, 16, 0x41, 0x0e, 24, 0x03, 0xff, 0xff, 0x0e, 32)), 2);
 	check(0, BEGIN, CFI_RSP, 16, CFI_WHERE_SAME, 0);
 	check(1, BEGIN + 1, CFI_RSP, 24, CFI_WHERE_SAME, 0);
@@ -192,7 +192,7 @@ static void test_other_expressions(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		/* Behind it the CFA can be defined again. */
+		/* After it the CFA can be defined again. */
 		assert_int_equal(run(programs[i], sizeof(programs[i])), 1);
 		assert_int_equal(row[0].rules.cfa, CFI_CFA_UNKNOWN);
 		assert_int_equal(row[0].rules.ra, CFI_WHERE_AT_CFA);
@@ -348,7 +348,7 @@ static void test_damaged_sections(void **state)
 	assert_int_equal(fde.begin, 0x3000);
 }
 
-/* Each as a block of its exact size, so that a read behind its end is seen. */
+/* Each as a block of its exact size, so that a read past its end is seen. */
 static void feed(const struct buf *b, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);

@@ -3,7 +3,7 @@
  * Damaged ELF files: every truncation of a small one, every byte overwritten with values that hurt,
  * and random flips. Each goes through the fuzz target, which asks for everything and checks the
  * promises of elf.h; the sanitizers watch. Each input is a heap block of its exact size, so that a
- * read behind its end is seen.
+ * read past its end is seen.
  */
 #include <setjmp.h>
 #include <stdarg.h>

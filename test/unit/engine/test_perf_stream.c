@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* From the records of perf to those of the probes: what is told, what is not, and what is not made
- * up. */
+/*
+ * Turning perf's records into those of the probes: what is reported, what is not, and what is not
+ * made up.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,7 +150,7 @@ static void test_wait_and_preemption(void **state)
 	struct scene c;
 
 	open_scene(&c, false);
-	out(&c, CLOCK_OF(1), 1, 90, false); /* before the beginning */
+	out(&c, CLOCK_OF(1), 1, 90, false); /* before the start */
 	assert_int_equal(c.said.n, 0);
 	in(&c, CLOCK_OF(1), 1, 200);
 	expect_switch(&c, 0, OTHER, 1, STATE_PREV_OUT);
@@ -249,7 +251,7 @@ static void test_life(void **state)
 	assert_int_equal(c.said.n, 2);
 	assert_int_equal(c.said.v[0].kind, PR_EXIT);
 	expect_switch(&c, 1, 8, OTHER, STATE_DEAD | STATE_NEXT_OUT);
-	/* Without inheritance nobody hears of a child again. */
+	/* Without inheritance, children are not reported. */
 	c.setup.inherit = false;
 	r = rec(PERF_RECORD_FORK, CLOCK_OF(1), 1, 500);
 	r.task.tid = 8;
@@ -295,7 +297,7 @@ static void test_cpu_wide(void **state)
 	back.switched.wide = true;
 	feed(&c, &back, 0); /* the other half of it */
 	assert_int_equal(c.said.n, 0);
-	/* Thread 6 leaves without a word: who comes says whom it follows. */
+	/* Thread 6 leaves without a record: the thread that comes names it. */
 	wide_out(&c, 5, 6, 220);
 	back.ts = 230;
 	back.switched.other_tid = 6;
@@ -306,7 +308,7 @@ static void test_cpu_wide(void **state)
 	feed(&c, &end, 0);
 	assert_int_equal(c.said.n, 1);
 	assert_int_equal(c.said.v[0].kind, PR_EXIT);
-	/* Buried by now, it has no number: it is who ran here. */
+	/* Reaped by now, it has no number: it is the thread that ran here. */
 	wide_out(&c, OTHER, 5, 400);
 	expect_switch(&c, 0, 4, 5, STATE_DEAD);
 	close_scene(&c);
@@ -353,7 +355,7 @@ static void test_losses(void **state)
 	assert_int_equal(c.said.v[0].kind, PR_LOST);
 	assert_int_equal(((struct pr_lost *)c.said.v[0].bytes)->from, 500);
 	r.ts = 800;
-	feed(&c, &r, 1); /* a CPU of which nothing was heard: since the beginning */
+	feed(&c, &r, 1); /* a CPU of which nothing was heard: since the start */
 	assert_int_equal(((struct pr_lost *)c.said.v[0].bytes)->from, 100);
 	r = rec(PERF_RECORD_THROTTLE, CLOCK_OF(1), 1, 1000);
 	feed(&c, &r, 0);

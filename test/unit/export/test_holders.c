@@ -103,7 +103,7 @@ static void the_wait_before(void **state)
 	assert_int_equal(holder(s, A, 7, 11), -1);
 }
 
-/* Nobody was seen to have it: who lets go of it next had it. */
+/* No thread was seen to have it: the one that lets go of it next had it. */
 static void the_next_sign_tells(void **state)
 {
 	struct stage *s = *state;

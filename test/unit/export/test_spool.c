@@ -34,7 +34,7 @@ static void rounds(struct writer *w, uint32_t stack, bool lose)
 		if (out && i % 5 == 0)
 			PUT(us + 4, cpu, EV_FUTEX, .futex = {out, LOCK, 0x80, 2, 2, 0, 1, 1, 0});
 		PUT(us + 5, cpu, EV_SWITCH, .switch_ = {out, in, out ? STATE_INTERRUPTIBLE : 0, 0});
-		/* Behind it: what the wait was is known only when samples have been taken. */
+		/* After it: what the wait was is known only when samples have been taken. */
 		PUT(us + 6, cpu, EV_SAMPLE, .sample = {in, 0, i % 2 ? stack : 0});
 		PUT(us + 7, cpu, EV_WAIT, .wait = {in, 0, stack});
 		if (lose && i == ROUNDS / 2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which engine can be used by whom, and what the others are told. */
+/* Who can use which engine, and what everybody else is told. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <setjmp.h>

@@ -91,7 +91,7 @@ static inline void rec_end(struct buf *b, size_t at)
 	memcpy(b->p + at + 6, &size, 2);
 }
 
-/* What stands behind a record that is no sample. */
+/* What follows a record that is no sample. */
 static inline void rec_end_with(struct buf *b, size_t at, uint32_t pid, uint64_t ts)
 {
 	b32(b, pid);

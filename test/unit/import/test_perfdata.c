@@ -140,7 +140,7 @@ static void test_sampled(void **state)
 		assert_string_equal(reader_module(r, f[0].module)->path,
 				    i ? "/bin/other" : "/bin/prog");
 		assert_int_equal(f[0].offset, i ? 0x2010 : 0x1010);
-		assert_int_equal(f[1].offset, i ? 0x211f : 0x111f); /* the call, not behind it */
+		assert_int_equal(f[1].offset, i ? 0x211f : 0x111f); /* the call, not after it */
 		assert_int_equal(reader_stack(r, ev.sample.kstack, &f), 2);
 		assert_int_equal(f[0].offset, 0xffffffff81000100ull);
 		assert_int_equal(f[1].offset, 0xffffffff810001ffull);
@@ -308,7 +308,7 @@ static void test_truncated(void **state)
 
 		makers[i](&b);
 		for (size_t n = 0; n < b.len; n++) {
-			/* Its own memory, so that reading behind it is seen. */
+			/* Its own memory, so that reading past it is seen. */
 			cut = (struct buf){.p = malloc(n + 1), .len = n};
 			memcpy(cut.p, b.p, n);
 			survives(&io, &cut);

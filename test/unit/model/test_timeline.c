@@ -483,7 +483,7 @@ static void test_marks(void **state)
 	BEGIN(100);
 	THREAD(100, 1, S);
 	END(200);
-	SWITCH(300, 0, 1, 0, S); /* behind the end: not ours */
+	SWITCH(300, 0, 1, 0, S); /* after the end: not ours */
 	feed_finish(f);
 	EXPECT(1, "W1 100-200");
 	feed_done(f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A second in the life of three threads, told by hand, and what is answered about it; then requests
+ * A second in the life of three threads, made by hand, and what is answered about it; then requests
  * that nobody would send in earnest.
  */
 #include "unit/model/futex.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture is read in steps, and a page asks in between how far it is: what it is told to be ready
+ * A capture is read in steps, and a page asks in between how far it is: what it is told is ready,
  * is ready, wherever a step ends.
  */
 #include <setjmp.h>

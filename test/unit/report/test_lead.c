@@ -140,7 +140,7 @@ static void test_a_chain(void **state)
 	       "waiting for the network.");
 }
 
-/* A lock that its users hold by turns has no culprit. */
+/* A lock that its users hold in turn has no culprit. */
 static void test_each_other(void **state)
 {
 	struct finding *f = workers(NULL, LOCK_MUTEX, "table_lock");

@@ -196,7 +196,7 @@ static void test_wrap(void **state)
 	free(text);
 }
 
-/* Waiting for a condition gives its own lock back. */
+/* A thread that waits for a condition gives the condition's lock back. */
 static void test_what_a_holder_did(void **state)
 {
 	struct doings d = {0};

@@ -58,7 +58,7 @@ static void end(struct made *m, uint64_t sample_type)
 	finish(m);
 }
 
-/* Parsed from memory of its own: what lies behind it must not be touched. */
+/* Parsed from memory of its own: what lies after it must not be touched. */
 static int parse_bytes(uint64_t sample_type, const void *bytes, size_t n, struct perf_record *r,
 		       void **keep)
 {

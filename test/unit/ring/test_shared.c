@@ -217,7 +217,7 @@ static uint64_t draw(void)
 	return seed >> 16;
 }
 
-/* What everybody behind relies on, said once more in other words. */
+/* What all later code relies on, checked in another way. */
 static void reliable(const struct record *r)
 {
 	const struct pr_hdr *h = r->data;

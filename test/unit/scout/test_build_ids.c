@@ -58,7 +58,7 @@ static uint8_t ask(struct build_ids *b)
 	return id.id[0];
 }
 
-/* Until a file's last change is old enough to be told from the next one. */
+/* Waits until a file's last change is old enough to differ from the next one. */
 static void grow_old(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 120000000}, NULL);

@@ -64,7 +64,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* What is refused now is told later: how often a process is read depends on what that takes. */
+/* What is refused now is answered later: how often a process is read depends on what that costs. */
 static struct ev_place ask_of(struct fixture *f, uint32_t pid, uint64_t at)
 {
 	struct ev_place p;

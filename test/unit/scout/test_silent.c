@@ -19,7 +19,7 @@ static void test_spared(void **state)
 	assert_true(silent_is(&s, 7, now + SILENT_SPARE_NS - 1));
 	assert_false(silent_is(&s, 8, now));
 	assert_false(silent_is(&s, 7, now + SILENT_SPARE_NS));
-	/* What is not known cannot be told from others. */
+	/* An unknown device cannot be told from others. */
 	silent_note(&s, 0, now);
 	assert_false(silent_is(&s, 0, now));
 	silent_done(&s);

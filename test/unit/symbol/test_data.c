@@ -157,7 +157,7 @@ static void test_within(void **state)
 	assert_true(found.begin == lock && found.size == 40);
 	assert_int_equal(ask_data(q, lock + 39, text), 0);
 	assert_string_equal(text, "commit_lock lock");
-	/* The hole behind an int. */
+	/* The hole after an int. */
 	assert_int_equal(ask_data(q, server + 5, text), 0);
 	assert_string_equal(text, "server");
 	assert_true(found.begin == server);

@@ -300,7 +300,7 @@ static void test_lying_answers(void **state)
 	assert_int_equal(PARSE("\1\2a\0\2\0\2\1\1\0\7\3", 2), 0);
 	assert_int_equal(named, 2);
 	assert_int_equal(PARSE("\3", 2), 0);
-	/* No end, something behind the end, nothing. */
+	/* No end, something after the end, nothing. */
 	assert_int_equal(PARSE("\1\2a\0", 2), -EBADMSG);
 	assert_int_equal(PARSE("\3\3", 2), -EBADMSG);
 	assert_int_equal(PARSE("", 2), -EBADMSG);

@@ -213,7 +213,7 @@ static void test_kept_has_no_modules(void **state)
 	keep_some(&ref);
 	assert_null(kernel_kept_get(kept, &ref, KERNEL_CODE, module, 2, MODULES, &there));
 	assert_true(there);
-	/* Who may not see addresses cannot tell. */
+	/* A user who may not see addresses cannot tell. */
 	assert_null(kernel_kept_get(kept, &ref, KERNEL_CODE, module, 2, "ext4 4096 2 - Live 0x0\n",
 				    &there));
 	s = kernel_kept_get(kept, &ref, KERNEL_CODE, bpf, 2, MODULES, &there);
@@ -309,7 +309,7 @@ static void test_kept_running_kernel(void **state)
 	assert_false(whole);
 	entry_path(path, sizeof(path));
 	assert_int_equal(stat(path, &before), 0);
-	/* Nobody's: no reason to read all of it. */
+	/* It belongs to no symbol: no reason to read all of it. */
 	assert_int_equal(symbols_load_kernel_at(kept, &elsewhere, 1, &others, &whole), 0);
 	assert_false(whole);
 	assert_int_equal(stat(path, &after), 0);

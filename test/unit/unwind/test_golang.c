@@ -30,7 +30,7 @@ struct function {
 	const char *name;
 	uint32_t begin;
 	uint8_t flags;
-	const char *rows; /* pairs, as Go has them; the zero behind them ends them */
+	const char *rows; /* pairs, as Go has them; the zero after them ends them */
 	const char *code;
 };
 

@@ -239,7 +239,7 @@ static bool is_startup(const struct unwind_rule *rule, struct counts *n)
 	return (bare || frame) && ++n->startup <= 512;
 }
 
-/* Without a rule of libdw's: alignment behind a function, or nothing. */
+/* Without a rule of libdw's: alignment after a function, or nothing. */
 static void compare_gap(const struct unwind_table *t, const char *name, uint64_t entry,
 			uint64_t begin, uint64_t end, struct counts *n)
 {

@@ -2,7 +2,7 @@
 /*
  * Walks at every instruction. A child sorts, prints, allocates and asks for the time while its
  * parent steps it, instruction by instruction, and keeps a stack of its own: a call pushes the
- * address behind it, a return pops. At each stop the walk must give exactly that stack, down to the
+ * address after it, a return pops. At each stop the walk must give exactly that stack, down to the
  * program's entry: in the middle of prologues and epilogues, in the PLT, in the vDSO.
  *
  * Once bound lazily (the dynamic linker's resolver keeps its CFA in rbx, which the tables cannot

@@ -103,7 +103,7 @@ static void test_to_the_end(void **state)
 	assert_int_equal(stop, UNWIND_STOP_END);
 }
 
-/* A call that does not return is the last of its function: the address behind is another's. */
+/* A call that does not return is the last of its function: the address after it is another's. */
 static void test_return_address_belongs_to_the_call(void **state)
 {
 	stack[1] = CODE + IN_UNKNOWN; /* called from the last byte before it, in the entry */
@@ -136,7 +136,7 @@ static void test_stops(void **state)
 	}
 	assert_int_equal(walk(CODE + IN_RSP16, STACK + sizeof(stack), 0), 1);
 	assert_int_equal(stop, UNWIND_STOP_READ);
-	/* A signal's frame of which only the beginning can be read. */
+	/* A signal's frame of which only the start can be read. */
 	assert_int_equal(walk(CODE + IN_SIGNAL, STACK + 128, 0), 1);
 	assert_int_equal(stop, UNWIND_STOP_READ);
 }

@@ -129,7 +129,7 @@ static void test_overlaps(void **state)
 	struct unwind_table *t;
 	size_t cie = put_cie(&o->eh);
 
-	function(&o->eh, cie, 0x180, 0x100, 24); /* behind the next one, whatever the order */
+	function(&o->eh, cie, 0x180, 0x100, 24); /* after the next one, whatever the order */
 	function(&o->eh, cie, 0x100, 0x100, 16);
 	function(&o->eh, cie, 0x100, 0x180, 32); /* begins where another does: later in the file */
 	function(&o->eh, cie, 0x110, 0x10, 40);	 /* inside */
@@ -198,7 +198,7 @@ static void test_signal_stubs(void **state)
 	struct unwind_table *t;
 	size_t cie = put_cie(&o->eh);
 
-	/* By its bytes; right behind a function, which gives up its last byte. */
+	/* By its bytes; right after a function, which gives up its last byte. */
 	memcpy(o->text + 0x200, sigreturn, sizeof(sigreturn));
 	function(&o->eh, cie, 0x100, 0x100, 16);
 	function(&o->eh, cie, 0x200, 9, 24);
@@ -276,7 +276,7 @@ static void test_far_rows(void **state)
 	struct unwind_table *t;
 	size_t cie = put_cie(&o->eh);
 
-	/* One function over three 64 KiB, with a row shortly before and behind each boundary. */
+	/* One function over three 64 KiB, with a row shortly before and after each boundary. */
 	put_fde(&o->eh, cie, TEXT, TEXT_SIZE,
 		BYTES(0x04, 0xff, 0xfb, 0, 0, 0x0e, 16, 0x42, 0x0e, 24, 0x04, 0xfe, 0xff, 0, 0,
 		      0x0e, 32, 0x42, 0x0e, 40));

@@ -198,7 +198,7 @@ static void scene_signal_in_libc(void)
 	HERE();
 }
 
-/* A fault: the interrupted frame is where the thread was, not behind a call. */
+/* A fault: the interrupted frame is where the thread was, not after a call. */
 static NOINLINE void fault(void)
 {
 	__asm__ volatile("ud2");

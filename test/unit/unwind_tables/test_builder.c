@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tables built by another thread are those that the same file gives here, they get to where the
- * probes look, and nobody waits for the thread longer than he said. Also run under tsan.
+ * probes look, and no caller waits for the thread longer than it asked to. Also run under tsan.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -229,7 +229,7 @@ static struct proc_range huge_object(char *path, uint32_t module, unsigned funct
 	int fd;
 
 	for (unsigned i = 0; i < functions; i++)
-		/* behind the first byte the CFA is rsp + 16 */
+		/* after the first byte the CFA is rsp + 16 */
 		put_fde(&frames, cie, MADE_TEXT + 2ul * i, 2, BYTES(0x41, 0x0e, 16));
 	put32(&frames, 0);
 	file = made_elf(&m);
@@ -253,7 +253,7 @@ static bool go_once(struct objects *o, uint64_t now)
 	return any;
 }
 
-/* What does not fit even alone is said to, once, and not tried again. */
+/* A table that does not fit even alone is refused once, and not tried again. */
 static void test_never_fits(void **state)
 {
 	struct proc_range small = range_of(files[1], 1), huge;
@@ -272,7 +272,7 @@ static void test_never_fits(void **state)
 	for (uint64_t i = 1; i < 1000; i++)
 		assert_false(objects_retry(o, clock_mono_ns() + i * 1000 * NSEC_PER_SEC));
 	assert_int_equal(need(o, &huge, &got), OBJECTS_NO_ROOM);
-	/* It is in nobody's way. */
+	/* It does not get in the way of others. */
 	assert_int_equal(need(o, &small, &got), OBJECTS_TABLE);
 	assert_false(go_once(o, clock_mono_ns()));
 	objects_stats(o, &st);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * Locks that are not libc's: one word, as in Go's and Rust's libraries, that looks in the kernel
- * exactly like the word of a mutex. Behind it, where a mutex has its owner, stand random bytes and
+ * exactly like the word of a mutex. After it, where a mutex has its owner, come random bytes and
  * the number of a thread that has nothing to do with it ("innocent"). Nobody can know who holds
- * such a lock; who says that it is the innocent one has guessed.
+ * such a lock; a profiler that names the innocent one has guessed.
  *
  * mimic: what stands there is exactly what a mutex of glibc's would have.
  *
  * handmade: FUTEX_WAIT; bitset: FUTEX_WAIT_BITSET; waitv: futex_waitv; futex2: futex_wait; edge: at
- * the very end of the memory, so that what stands behind it cannot be read.
+ * the very end of the memory, so that what follows it cannot be read.
  */
 #include <errno.h>
 #include <linux/futex.h>

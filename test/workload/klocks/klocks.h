@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cases of contended kernel locks, and the crew that all of them are. */
+/* The cases of contended kernel locks, and the crew of threads that runs each. */
 #ifndef WORKLOAD_KLOCKS_H
 #define WORKLOAD_KLOCKS_H
 

@@ -14,7 +14,7 @@
 #define RECORDS_MAX (1u << 16)
 #define LOCKS_MAX 32
 
-/* In shared memory, but for the counts, which main fills in before there is anybody else. */
+/* In shared memory, except for the counts, which main fills in before any other thread exists. */
 static struct {
 	struct actor *actors;
 	size_t n_actors;
@@ -165,7 +165,7 @@ void hold_done(struct actor *a)
 		a->last->done_ns = now_ns();
 }
 
-/* ---- what is told of it ---- */
+/* ---- the log ---- */
 
 static uint64_t asleep_ns(const struct wait_record *w)
 {

@@ -70,7 +70,7 @@ struct actor {
 /* Makes room for so many actors, in memory that survives a fork; before any of them exists. */
 struct actor *actors_room(size_t n);
 
-/* At the begin and the end of the actor's thread. */
+/* At the start and the end of the actor's thread. */
 void actor_begin(struct actor *a, const char *name);
 void actor_end(struct actor *a);
 

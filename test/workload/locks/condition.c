@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waiters of a condition compete with lockers for its mutex. Who waits for the condition gives the
- * mutex back meanwhile, and gets it again, perhaps behind a locker, before its call returns; the
- * log has its hold end where that call begins, and the next one begin where it returns.
+ * Waiters of a condition compete with lockers for its mutex. A thread that waits for the condition
+ * gives the mutex back meanwhile, and gets it again, perhaps behind a locker, before its call
+ * returns; the log has its hold end where that call begins, and the next one begin where it
+ * returns.
  *
  * Lockers hold the mutex for milliseconds, so that there is always somebody behind it, and every
  * now and then announce something: one waiter, or all, come back and hold it for a while in turn.

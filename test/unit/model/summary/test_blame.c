@@ -213,7 +213,10 @@ static void test_words_read_later(void **state)
 	finish(f, s);
 }
 
-/* The words of the end are read behind it: who slept on like its waiter had the lock at the end. */
+/*
+ * The words of the end are read after it: a thread that slept on, as its waiter did, had the lock
+ * at the end.
+ */
 static void test_words_read_behind_the_end(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -261,7 +264,7 @@ static void test_ownership_moves(void **state)
 	finish(f, s);
 }
 
-/* Who is woken has nothing before it runs: meanwhile any other thread may take the lock. */
+/* A woken thread has nothing before it runs: meanwhile any other thread may take the lock. */
 static void test_woken_and_waiting_for_a_cpu(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -281,7 +284,7 @@ static void test_woken_and_waiting_for_a_cpu(void **state)
 	finish(f, s);
 }
 
-/* No thread takes a lock of the kernel along into a sleep by choice; it may well wait with it. */
+/* No thread keeps a kernel lock while it sleeps by choice; it may well keep one while it waits. */
 static void test_kernel_lock_is_not_taken_along(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -306,7 +309,7 @@ static void test_kernel_lock_is_not_taken_along(void **state)
 	finish(f, s);
 }
 
-/* Another holder without a word in between: who had it when is not known, and not made up. */
+/* Another holder, with nothing seen in between: who had it when is not known, and not made up. */
 static void test_missing_hand_over(void **state)
 {
 	struct feed feed, *f = &feed;

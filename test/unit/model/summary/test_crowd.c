@@ -2,8 +2,7 @@
 /*
  * Waits behind a lock are charged in two ways: one by one, and all together where many threads
  * meet. Both must come to the same, whatever is seen of the locks: random threads sleep behind
- * random locks, are let go, give up, are in circles, and who holds a lock is told wrongly now and
- * then.
+ * random locks, are let go, give up, are in circles, and now and then a wrong holder is reported.
  */
 #include "unit/model/futex.h"
 

@@ -128,7 +128,7 @@ static void test_signals_that_nobody_needed(void **state)
 	finish(f, s);
 }
 
-/* The GIL goes round: each wait is cut where it changed hands, and nobody waits for himself. */
+/* The GIL goes round: each wait is cut where it changed hands, and no thread waits for itself. */
 static void test_three_in_turn(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -173,7 +173,7 @@ static void test_waiter_is_no_holder(void **state)
 	finish(f, s);
 }
 
-/* Sleeps of before it was known where that is in memory belong to it. */
+/* Sleeps recorded before its place in memory was known belong to it. */
 static void test_place_comes_late(void **state)
 {
 	struct feed feed, *f = &feed;
@@ -205,7 +205,7 @@ static void test_place_comes_late(void **state)
 	finish(f, s);
 }
 
-/* The mutex that guards it, and conditions of other programs, are what they look like. */
+/* The mutex that guards it, and conditions of other programs, stay what they look like. */
 static void test_others_are_none(void **state)
 {
 	struct feed feed, *f = &feed;

@@ -75,7 +75,7 @@ static void test_kinds_by_words(void **state)
 	/* between two owners: it still is the lock that it was */
 	one_wait("robust_mutex", 3, ADDR, OP_WAIT,
 		 WORDS(3 | 0x80000000u, 0x80000000u, 0, 0, 0, 0x10), ADDR);
-	/* musl: the owner in the word itself, and other things behind it */
+	/* musl: the owner in the word itself, and other things after it */
 	one_wait("mutex", 3, ADDR + 4, OP_WAIT,
 		 WORDS(3 | 0x80000000u, 3 | 0x80000000u, 1, 0, 0, 77777), ADDR + 4);
 	/* a reader on wrphase, a writer on writers_futex: 3 is the writer that has it */
@@ -528,7 +528,7 @@ static void test_semaphore_for_work(void **state)
 	finish(f, s);
 }
 
-/* Asked for, and never got while anybody looked: its name does not hang on a stack. */
+/* Wanted, and never got during the recording: its name does not depend on a stack. */
 static void test_kernel_lock_without_an_end(void **state)
 {
 	struct feed *f = &(struct feed){0};
@@ -610,7 +610,7 @@ static void test_pi_word_before_the_waking(void **state)
 	finish(f, s);
 }
 
-/* No record of contention: told from the stacks of waits, and said so. */
+/* No record of contention: inferred from the stacks of waits, and marked so. */
 static void test_inferred(void **state)
 {
 	struct feed feed, *f = &feed;

@@ -9,7 +9,8 @@
  *     others: a pool. Threads that are woken all at once wait for a moment, not for work; threads
  *     that wake each other take turns, as with a runtime's lock made of a condition variable.
  *     Where nobody is woken at all, it must be a condition variable or a pipe: programs make locks
- *     of semaphores and futexes (Python's are), and those of a hang look the same;
+ *     of semaphores and futexes (Python's are), and those of a hang look the same. Such a pool is
+ *     `unwoken`: it may as well have lost its wake-up;
  *   - it waits on one of the former, and most of it ended by a timer of some length: nobody had
  *     anything for it.
  * Waits without a stack (short, or not ended) follow those with one, by lock or by call.
@@ -29,7 +30,7 @@ struct stay {
 	uint64_t wakes, bursts;
 	uint8_t reason;
 	bool loop; /* where servers wait for work */
-	bool home, idle;
+	bool home, idle, unwoken;
 };
 
 /* Locks built on timed waits use shorter timers than this. */
@@ -157,22 +158,25 @@ static void decide_stays(struct idle *d)
 		struct stay *s = &d->stays.v[i];
 		uint64_t *n = map_get(&homes, map_mix(s->place) + s->thread->pid);
 		uint64_t *wakes = map_get(&woken, map_mix(s->place) + s->thread->pid);
-		bool seen = wakes && (*wakes || !may_be_lock(s));
+		bool woken_once = wakes && *wakes, seen = woken_once || !may_be_lock(s);
 		bool together = s->bursts && s->bursts * 2 >= s->wakes;
 		bool turns = s->by_peer && s->by_peer * 2 >= s->by_thread;
 		bool timer = s->timers && s->by_timer >= s->total / 2 &&
 			     s->by_timer / s->timers >= TIMER_MIN_NS;
 
-		if (s->home)
-			s->idle = s->loop || (n && *n >= 2 && seen && !together && !turns) || timer;
+		if (!s->home)
+			continue;
+		s->idle = s->loop || (n && *n >= 2 && seen && !together && !turns) || timer;
+		s->unwoken = s->idle && !s->loop && !timer && !woken_once;
 	}
 	map_done(&homes);
 	map_done(&woken);
 }
 
-static void make_idle(struct wait_row *r)
+static void make_idle(struct wait_row *r, bool unwoken)
 {
 	r->verdict = (struct verdict){REASON_IDLE, EVIDENCE_HABIT};
+	r->unwoken = unwoken;
 }
 
 /* A wait without a stack is like those of the same thread on the same lock or in the same call. */
@@ -183,26 +187,30 @@ static uint64_t like_key(const struct wait_row *r)
 	return map_mix(how) + r->thread->index;
 }
 
+enum { LIKE_IDLE = 1, LIKE_UNWOKEN = 2, LIKE_BUSY = 4 };
+
 static void idle_apply(struct idle *d)
 {
 	struct tally *t = &d->m->tally;
-	struct map like = {0}; /* -> 1: idle, 2: not always */
+	struct map like = {0}; /* -> LIKE_ */
 
 	for (size_t i = 0; i < t->waits.n; i++) {
 		struct wait_row *r = &t->waits.v[i];
-		bool idle = d->stay_of[i] && d->stays.v[d->stay_of[i] - 1].idle;
+		const struct stay *s = d->stay_of[i] ? &d->stays.v[d->stay_of[i] - 1] : NULL;
 
-		if (d->stay_of[i] && (r->lock || r->call & CALL_NR))
-			*map_put(&like, like_key(r), NULL) |= idle ? 1 : 2;
-		if (idle)
-			make_idle(r);
+		if (s && (r->lock || r->call & CALL_NR))
+			*map_put(&like, like_key(r), NULL) |= !s->idle	   ? LIKE_BUSY
+							      : s->unwoken ? LIKE_UNWOKEN
+									   : LIKE_IDLE;
+		if (s && s->idle)
+			make_idle(r, s->unwoken);
 	}
 	for (size_t i = 0; i < t->waits.n; i++) {
 		struct wait_row *r = &t->waits.v[i];
 		uint64_t *how = r->kstack || r->ustack ? NULL : map_get(&like, like_key(r));
 
-		if (how && *how == 1 && (r->home || pool_like(r)))
-			make_idle(r);
+		if (how && !(*how & LIKE_BUSY) && (r->home || pool_like(r)))
+			make_idle(r, *how == LIKE_UNWOKEN);
 	}
 	map_done(&like);
 }

@@ -39,6 +39,8 @@ static struct stuck_wait stuck_of(const struct summary *s, const struct open_wai
 			       .with_life = o->end,
 			       .before = o->start <= m->timeline.begin,
 			       .reason = r->verdict.reason,
+			       .in = r->in,
+			       .unwoken = r->unwoken,
 			       .lock = SIZE_MAX,
 			       .for_ = waits_for(m, o),
 			       .kstack = r->kstack,
@@ -71,7 +73,7 @@ static void find_signallers(const struct model *m, struct stuck *st)
 		uint32_t lock = m->open.v[i].lock;
 		const struct lock *of = lock ? last[locks_index(l, lock)] : NULL;
 
-		if (!of || (w->reason != REASON_CONDVAR && w->reason != REASON_SEMAPHORE))
+		if (!of || (w->in != REASON_CONDVAR && w->in != REASON_SEMAPHORE))
 			continue;
 		w->signaller = timeline_thread(&m->timeline, of->last_waker);
 		w->signalled = of->last_wake;

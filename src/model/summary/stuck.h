@@ -22,6 +22,8 @@ struct stuck_wait {
 	bool before;	/* it began before the recording */
 	bool with_life; /* it ended with the thread */
 	enum reason reason;
+	enum reason in;		   /* IDLE: what that looked like (condvar) */
+	bool unwoken;		   /* as in struct wait_row */
 	size_t lock;		   /* into summary.locks; SIZE_MAX: none that was chosen */
 	uint32_t of;		   /* the same lock by its index in the model, + 1; 0: none */
 	const struct thread *for_; /* its holder, or the thread to end; NULL: not known, or none */
@@ -45,6 +47,13 @@ struct stuck {
 };
 
 struct summary;
+
+/* What it waits in, whether that is idleness or not. */
+static inline enum reason stuck_in(const struct stuck_wait *w)
+{
+	return w->reason == REASON_IDLE ? w->in : w->reason;
+}
+
 /* The circle in which it waits at that moment, from 1; 0: none. */
 uint32_t stuck_in_circle(const struct summary *s, const struct thread *t, uint64_t ts);
 

@@ -26,6 +26,7 @@ struct wait_row {
 	struct verdict verdict; /* when the model is finished */
 	uint8_t in;		/* IDLE: the reason that it looked like */
 	bool home;		/* where servers wait for work */
+	bool unwoken;		/* IDLE, as one of a pool of which nobody was ever woken */
 	bool bare;		/* in a call that holds no lock of the kernel while it sleeps */
 	uint32_t file;		/* the last that is known; as in struct interval */
 	uint64_t total, count;

@@ -197,6 +197,35 @@ static void test_since_before(void **state)
 	finish(f, s);
 }
 
+/* Two threads at one condition variable since before anybody looked are taken for a pool. Whether
+ * anybody woke one of its threads is kept. */
+static void test_unwoken_pool(void **state)
+{
+	for (unsigned woken = 0; woken < 2; woken++) {
+		struct feed feed, *f = &feed;
+		struct summary *s;
+		uint32_t u;
+
+		feed_init_names(f);
+		BEGIN(1);
+		u = STACK("libc.so.6:pthread_cond_wait", "app:take_next", "app:worker_main");
+		for (uint32_t i = 1; i <= 4; i++)
+			PEER(1, i, "taker");
+		for (uint32_t i = 2; i <= 4; i++) {
+			EV(1, 0, EV_FUTEX, .futex = {i, X + 40, OP_BITSET, 0, 0, 0, 0, 0, 0});
+			EV(1, 0, EV_ASLEEP, .asleep = {i, STATE_INTERRUPTIBLE, 203, 0, u});
+		}
+		if (woken)
+			LET_GO(500, 4, 4, 1);
+		s = end(f, 1000);
+		assert_int_equal(stuck(s, 2)->reason, REASON_IDLE);
+		assert_int_equal(stuck(s, 2)->in, REASON_CONDVAR);
+		assert_int_equal(stuck(s, 2)->unwoken, !woken);
+		assert_int_equal(stuck(s, 3)->unwoken, !woken);
+		finish(f, s);
+	}
+}
+
 /* For which file: told of the wait in which the thread is, and of no other one. */
 static void test_file(void **state)
 {
@@ -265,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_process_killed),
 		cmocka_unit_test(test_went_on_and_ended),
 		cmocka_unit_test(test_since_before),
+		cmocka_unit_test(test_unwoken_pool),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_long_row),
 	};

@@ -37,8 +37,20 @@ bool lead_stuck_file(const struct summary *s, struct buf *b);
  */
 bool lead_file_of(const struct summary *s, const struct thread *t, enum reason reason,
 		  struct buf *b);
-/* The same: was nearly all waiting for work, or for something from outside? */
+/* The same: must another thread end this wait, or is it not known who would? */
+bool lead_is_open(const struct stuck_wait *w);
+/* The same: after "has been ", "waiting for a mutex in charge, since before the recording began".
+ */
+void lead_say_wait(const struct summary *s, const struct stuck_wait *w, struct buf *b);
+
+/* lead_question.c: waits that may be idleness, and may be none; false: there are none that last.
+ * b may be NULL. */
+bool lead_question(const struct summary *s, struct buf *b);
+/* The same: was nearly all waiting known to be for work, for time or for some event? */
 bool lead_all_known(const struct summary *s);
+/* The same: ", client for the network in fetch": the longest wait that is not known to be so;
+ * nothing if none stands out. */
+void lead_longest_unknown(const struct summary *s, struct buf *b);
 
 /*
  * lead_pool.c: threads that count as idle only because of how they wait, their waker, and what the

@@ -77,11 +77,13 @@ static void say_idle(const struct summary *s, struct buf *b)
 	}
 	if (lead_open_question(s, b))
 		return;
-	if (lead_pool(s, b))
+	if (lead_pool(s, b) || lead_question(s, b))
 		return;
 	if (!lead_all_known(s)) {
-		buf_printf(b, "Nothing is known to be held up: %s waited %s of the time.",
+		buf_printf(b, "Nothing is known to be held up: %s waited %s of the time",
 			   one ? "the thread" : "the threads", share);
+		lead_longest_unknown(s, b);
+		buf_printf(b, ".");
 		return;
 	}
 	if (s->reasons[REASON_SLEEP] > s->total[INTERVAL_WAITING] / 2) {
@@ -123,7 +125,7 @@ bool lead_cause_waits(const struct summary *s)
 		return true;
 	if (f->found)
 		return f->doing == INTERVAL_WAITING && hottest_ns(s) <= f->waited;
-	return is_quiet(s) && (!lead_all_known(s) || lead_pool(s, NULL));
+	return is_quiet(s) && (!lead_all_known(s) || lead_pool(s, NULL) || lead_question(s, NULL));
 }
 
 void lead_cause(const struct summary *s, struct buf *b)

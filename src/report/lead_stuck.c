@@ -195,15 +195,19 @@ bool lead_deadlock(const struct summary *s, struct buf *b)
 
 /* ---- nothing ran ---- */
 
-static bool is_open_question(const struct stuck_wait *w)
+bool lead_is_open(const struct stuck_wait *w)
 {
-	return !reason_has(w->reason, TRAIT_OUTSIDE) && thread_is_subject(w->thread);
+	/* A thread may wait for the end of one that has nothing to do. */
+	bool for_idle = w->reason == REASON_JOIN && w->for_stuck &&
+			reason_has(w->for_reason, TRAIT_OUTSIDE);
+
+	return !reason_has(w->reason, TRAIT_OUTSIDE) && !for_idle && thread_is_subject(w->thread);
 }
 
 /* A signal that wakes no thread leaves no event: only those that woke one are known. */
 static void say_signaller(struct buf *b, const struct summary *s, const struct stuck_wait *w)
 {
-	const char *did = w->reason == REASON_CONDVAR ? "signalled" : "posted";
+	const char *did = stuck_in(w) == REASON_CONDVAR ? "signalled" : "posted";
 	char name[TEXT], time[TEXT];
 
 	if (!w->signaller) {
@@ -243,12 +247,12 @@ bool lead_file_of(const struct summary *s, const struct thread *t, enum reason r
 	return false;
 }
 
-static void say_one(struct buf *b, const struct summary *s, const struct stuck_wait *w)
+void lead_say_wait(const struct summary *s, const struct stuck_wait *w, struct buf *b)
 {
+	enum reason in = stuck_in(w);
 	char text[TEXT];
 
-	buf_printf(b, "%s", name_of(text, sizeof(text), w->thread));
-	buf_printf(b, " has been %s", words_doing(text, sizeof(text), INTERVAL_WAITING, w->reason));
+	buf_printf(b, "%s", words_doing(text, sizeof(text), INTERVAL_WAITING, in));
 	if (w->state & STATE_UNINTERRUPTIBLE && w->file)
 		buf_printf(b, ", in D state,");
 	if (w->lock < s->locks.n && s->locks.v[w->lock].named)
@@ -257,8 +261,16 @@ static void say_one(struct buf *b, const struct summary *s, const struct stuck_w
 	say_where(b, s, w);
 	say_file(b, w);
 	say_since(b, s, w, 1);
-	if (w->reason == REASON_CONDVAR || w->reason == REASON_SEMAPHORE)
+	if (in == REASON_CONDVAR || in == REASON_SEMAPHORE)
 		say_signaller(b, s, w);
+}
+
+static void say_one(struct buf *b, const struct summary *s, const struct stuck_wait *w)
+{
+	char name[TEXT];
+
+	buf_printf(b, "%s has been ", name_of(name, sizeof(name), w->thread));
+	lead_say_wait(s, w, b);
 }
 
 bool lead_open_question(const struct summary *s, struct buf *b)
@@ -272,7 +284,7 @@ bool lead_open_question(const struct summary *s, struct buf *b)
 	for (size_t i = 0; i < st->waits.n; i++) {
 		const struct stuck_wait *w = &st->waits.v[i];
 
-		if (!is_open_question(w))
+		if (!lead_is_open(w))
 			continue;
 		open++;
 		/* A thread that waits for another stuck one is not where to look first. */
@@ -321,15 +333,4 @@ bool lead_stuck_file(const struct summary *s, struct buf *b)
 		buf_printf(b, " %zu more thread%s for files, too.", n - 1,
 			   n == 2 ? " waits" : "s wait");
 	return true;
-}
-
-/* Less than a twentieth does not matter. */
-bool lead_all_known(const struct summary *s)
-{
-	uint64_t known = 0;
-
-	for (unsigned r = 0; r < REASONS; r++)
-		if (r != REASON_UNKNOWN && reason_has(r, TRAIT_OUTSIDE))
-			known += s->reasons[r];
-	return s->total[INTERVAL_WAITING] - s->total[INTERVAL_WAITING] / 20 <= known;
 }

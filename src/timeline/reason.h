@@ -35,6 +35,7 @@ enum reason_trait {
 	TRAIT_CHOSEN = 4,
 	TRAIT_PALE = 8,
 	TRAIT_OUTSIDE = 16,
+	TRAIT_ANSWER = 32,
 };
 
 /* What was decided, and by what. */

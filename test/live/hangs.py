@@ -210,6 +210,25 @@ def test_lost_wakeup():
                               "before the recording began, and nobody signalled it while it was recorded."), first(r))
 
 
+def test_among_many():
+    """One thread that hangs, beside thirty that have nothing to do: no share of the time shows it."""
+    with hang("among_many") as pid:
+        check(sorted(threads_of(pid)) == ["consumer", "hangs", "poller"], threads_of(pid))
+        r = attach(pid)
+    check(len(r["threads"]) == 32, f"{len(r['threads'])} threads")
+    check(first(r) == "consumer has been waiting for a condition variable (queue_ready) in take_next, since before the "
+          "recording began, and nobody signalled it while it was recorded. Whether it waits for work, thaw cannot tell. "
+          "Nothing else is known to be held up.", first(r))
+
+
+def test_silent_peer():
+    """Who waits for an answer that does not come looks like a server that nobody asks: which it is, is not known."""
+    with hang("silent_peer") as pid:
+        r = attach(pid)
+    check(first(r).startswith("client has been waiting for the network in ask, since before the recording began. "), first(r))
+    check("Whether for work or for an answer, thaw cannot tell." in first(r), first(r))
+
+
 def test_state_d():
     with hang("uninterruptible") as pid:
         tid = threads_of(pid)["starter"]
@@ -244,10 +263,13 @@ def test_stopped():
 
 
 def test_idle_server():
+    """Nothing is wrong with it. But that its pool has not lost a wake-up is not known, as nobody woke any of it."""
     with hang("idle") as pid:
         r = attach(pid)
-    check(first(r) == "Nothing was held up: the threads waited 100% of the time for something to do.", first(r))
-    check(not r["deadlocks"], r["deadlocks"])
+    check(first(r) == "3 pool threads have been waiting for a condition variable (queue_ready) in pool_loop, since before the "
+          "recording began, and nobody signalled it while it was recorded. Whether they wait for work, thaw cannot tell. "
+          "Nothing else is known to be held up.", first(r))
+    check(not r["deadlocks"] and not r["stuck"], f"{r['deadlocks']} {r['stuck']}")
 
 
 def test_whole_machine():

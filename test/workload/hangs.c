@@ -395,6 +395,53 @@ static void hang_idle(void)
 	serve_loop();
 }
 
+/* ---- a signal that is lost, beside many that have nothing to do ---- */
+
+static void *poller(void *arg)
+{
+	serve_loop();
+	return arg;
+}
+
+static void hang_among_many(void)
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		exit(1);
+	pthread_cond_signal(&queue_ready);
+	thread("consumer", consumer, NULL);
+	for (int i = 0; i < 30; i++)
+		thread("poller", poller, NULL);
+	nap();
+	ready("among_many");
+	serve_loop();
+}
+
+/* ---- a question that the other side never answers ---- */
+
+static STAYS void ask(void)
+{
+	char answer[16];
+	int peer[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, peer) || send(peer[0], "?", 1, 0) != 1)
+		exit(1);
+	went_on = (int)recv(peer[0], answer, sizeof(answer), 0);
+}
+
+static void *client(void *arg)
+{
+	ask();
+	return arg;
+}
+
+static void hang_silent_peer(void)
+{
+	pthread_t t = thread("client", client, NULL);
+
+	ready("silent_peer");
+	pthread_join(t, NULL);
+}
+
 static void hang_many(int n)
 {
 	pthread_attr_t small;
@@ -427,7 +474,9 @@ int main(int argc, char **argv)
 		     {"last_signal", hang_last_signal},
 		     {"uninterruptible", hang_uninterruptible},
 		     {"waitv", hang_waitv},
-		     {"idle", hang_idle}};
+		     {"idle", hang_idle},
+		     {"among_many", hang_among_many},
+		     {"silent_peer", hang_silent_peer}};
 
 	exits = argc > 2 && !strcmp(argv[2], "exit");
 	pthread_barrier_init(&both, NULL, 2);
@@ -442,6 +491,6 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr, "usage: hangs "
 			"mutexes|later|rwlocks|join|lost_wakeup|last_signal|uninterruptible|waitv|"
-			"idle|many N\n");
+			"idle|among_many|silent_peer|many N\n");
 	return 2;
 }

@@ -3,6 +3,7 @@
 #include "unit/report/stage.h"
 
 #include "report/lead.h"
+#include "wire/state.h"
 
 static struct stage t;
 
@@ -244,6 +245,148 @@ static void test_not_known_to_be_idle(void **state)
 	expect("Nothing was held up: the threads waited 100% of the time for something to do.");
 }
 
+#define ALL_CLEAR "Nothing was held up: the threads waited 100% of the time for something to do."
+#define NO_OTHER " Nothing else is known to be held up."
+
+static void nine_pollers(void)
+{
+	static const char *const names[] = {"poll-0", "poll-1", "poll-2", "poll-3", "poll-4",
+					    "poll-5", "poll-6", "poll-7", "poll-8"};
+
+	for (size_t i = 0; i < 9; i++)
+		stuck(stage_thread(&t, names[i]), SIZE_MAX, NULL)->reason = REASON_IDLE;
+}
+
+/* One thread that hangs, among many that have nothing to do. */
+static void test_one_of_many(void **state)
+{
+	const struct thread *a = stage_thread(&t, "consumer"), *b = stage_thread(&t, "main");
+	size_t x = stage_lock(&t, LOCK_CONDVAR, "ready");
+	struct stuck_wait *w;
+
+	nine_pollers();
+	expect(ALL_CLEAR);
+	stuck(b, SIZE_MAX, a);
+	w = stuck(a, x, NULL);
+	w[-1].reason = REASON_JOIN;
+	w[-1].for_stuck = true;
+	w[-1].for_reason = w->reason = REASON_CONDVAR;
+	expect("consumer has been waiting for a condition variable (ready), since before the "
+	       "recording began, and nobody signalled it while it was recorded. 1 more thread did "
+	       "not go on either. Whether it waits for work, thaw cannot tell.");
+	/* It joins one that has nothing to do. */
+	w[-1].for_reason = REASON_IDLE;
+	expect("consumer has been waiting for a condition variable (ready), since before the "
+	       "recording began, and nobody signalled it while it was recorded. Whether it waits "
+	       "for work, thaw cannot tell." NO_OTHER);
+	w->reason = REASON_FUTEX;
+	expect("consumer has been waiting on a futex of unknown use (ready), since before the "
+	       "recording began. Whether it waits for work, thaw cannot tell." NO_OTHER);
+	w->reason = REASON_MUTEX;
+	expect("consumer has been waiting for a mutex (ready), since before the recording "
+	       "began." NO_OTHER);
+	/* A child may run for as long as it likes, unless its parent cannot even be killed. */
+	w->reason = REASON_CHILD;
+	expect(ALL_CLEAR);
+	w->state = STATE_UNINTERRUPTIBLE;
+	expect("consumer has been waiting for a child process (ready), since before the recording "
+	       "began." NO_OTHER);
+}
+
+/* A wait that began a moment ago may end in a moment. */
+static void test_how_long_it_lasts(void **state)
+{
+	struct timeline *line = &t.s.model->timeline;
+	struct stuck_wait *w;
+
+	nine_pollers();
+	line->to = line->end = 10000 * MS;
+	w = stuck(stage_thread(&t, "consumer"), stage_lock(&t, LOCK_CONDVAR, "ready"), NULL);
+	w->reason = REASON_CONDVAR;
+	w->before = false;
+	w->start = 9500 * MS;
+	expect(ALL_CLEAR);
+	w->start = 9000 * MS;
+	expect("consumer has been waiting for a condition variable (ready), for the last 1.00s of "
+	       "the recording, and nobody signalled it while it was recorded. Whether it waits for "
+	       "work, thaw cannot tell." NO_OTHER);
+	/* most of a short recording */
+	line->to = line->end = 300 * MS;
+	w->start = 100 * MS;
+	expect("consumer has been waiting for a condition variable (ready), for the last 200ms of "
+	       "the recording, and nobody signalled it while it was recorded. Whether it waits for "
+	       "work, thaw cannot tell." NO_OTHER);
+	w->start = 200 * MS;
+	expect(ALL_CLEAR);
+}
+
+/* A pool that nobody woke may have nothing to do, or have lost its wake-up. */
+static void test_pool_that_nobody_woke(void **state)
+{
+	size_t x = stage_lock(&t, LOCK_CONDVAR, "ready");
+	struct stuck_wait *w;
+
+	nine_pollers();
+	for (int i = 0; i < 2; i++) {
+		w = stuck(stage_thread(&t, i ? "taker-2" : "taker-1"), x, NULL);
+		w->reason = REASON_IDLE;
+		w->in = REASON_CONDVAR;
+	}
+	expect(ALL_CLEAR);
+	w[-1].unwoken = w->unwoken = true;
+	expect("2 taker threads have been waiting for a condition variable (ready), since before "
+	       "the recording began, and nobody signalled it while it was recorded. Whether they "
+	       "wait for work, thaw cannot tell." NO_OTHER);
+	/* A thread whose wait is not known to be idle at all is told first. */
+	w = stuck(stage_thread(&t, "closer"), stage_lock(&t, LOCK_MUTEX, "log_lock"), NULL);
+	expect("closer has been waiting for a mutex (log_lock), since before the recording began. "
+	       "2 more threads did not go on either.");
+}
+
+/* What comes from outside may be work, or the answer to a question. */
+static void test_no_answer(void **state)
+{
+	struct stuck_wait *w;
+
+	nine_pollers();
+	w = stuck(stage_thread(&t, "client"), SIZE_MAX, NULL);
+	w->reason = REASON_POLL;
+	expect(ALL_CLEAR);
+	w->reason = REASON_NETWORK;
+	expect("client has been waiting for the network, since before the recording began. Whether "
+	       "for work or for an answer, thaw cannot tell." NO_OTHER);
+	w->reason = REASON_PIPE;
+	expect("client has been waiting for the other end of a pipe, since before the recording "
+	       "began. Whether for work or for an answer, thaw cannot tell." NO_OTHER);
+}
+
+/* The same of waits that are over: no thread waits for the network when the recording ends. */
+static void test_waits_for_answers(void **state)
+{
+	const struct thread *th = stage_thread(&t, "client");
+	struct wait_place *p = vec_add(&t.s.waits);
+
+	*p = (struct wait_place){.reason = REASON_NETWORK,
+				 .lock = SIZE_MAX,
+				 .total = STAGE_WALL,
+				 .threads = 1,
+				 .max_thread = th};
+	t.s.reasons[REASON_IDLE] = 0;
+	t.s.reasons[REASON_NETWORK] = STAGE_WALL;
+	expect("Nothing is known to be held up: the thread waited 100% of the time, for the "
+	       "network. Whether for work or for an answer, thaw cannot tell.");
+	stage_thread(&t, "poll-0");
+	expect("Nothing is known to be held up: the threads waited 100% of the time, client for "
+	       "the network. Whether for work or for an answer, thaw cannot tell.");
+	p->threads = 3;
+	expect("Nothing is known to be held up: the threads waited 100% of the time, 3 threads "
+	       "such as client for the network. Whether for work or for an answer, thaw cannot "
+	       "tell.");
+	/* no place stands out */
+	p->total = STAGE_WALL / 3;
+	expect("Nothing is known to be held up: the threads waited 100% of the time.");
+}
+
 static void run_for(struct thread *th, uint64_t ns)
 {
 	th->total[INTERVAL_WAITING] -= ns;
@@ -345,6 +488,11 @@ int main(void)
 		TEST(test_no_common_name),
 		TEST(test_deadlock),
 		TEST(test_not_known_to_be_idle),
+		TEST(test_one_of_many),
+		TEST(test_how_long_it_lasts),
+		TEST(test_pool_that_nobody_woke),
+		TEST(test_no_answer),
+		TEST(test_waits_for_answers),
 		TEST(test_the_disk),
 		TEST(test_too_few_cpus),
 		TEST(test_a_hot_function),

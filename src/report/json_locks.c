@@ -366,6 +366,9 @@ void json_put_stuck(struct json *j, const struct summary *s, size_t rows)
 		json_put_file(j, "file", w->file);
 		put_lock_ref(j, "lock", s, w->lock);
 		put_party(j, "waits_for", w->for_);
+		put_party(j, "signaller", w->signaller);
+		json_u64_if(j, "signalled_ns", w->signaller,
+			    w->signalled - s->model->timeline.begin);
 		json_bool(j, "since_before", w->before);
 		json_u64(j, "since_ns", w->start - s->model->timeline.begin);
 		put_until(j, s, w);

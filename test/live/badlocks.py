@@ -197,10 +197,15 @@ def test_last_signal():
     """Recorded from the start: the main thread signalled last, a moment before the wait that does not end."""
     r = thaw("record", "-q", "-d", "1s", "-o", "c.thaw", "--", HANGS, "last_signal")
     check("c.thaw" in os.listdir("."), r.stderr)
-    said = report("c.thaw")["finding"]["sentence"]
+    rep = report("c.thaw")
+    said = rep["finding"]["sentence"]
     check(re.match(r"consumer has been waiting for a condition variable \(queue_ready\) in take_next( \(hangs.c:\d+\))?, "
                    r"for the last [\d.]+m?s of the recording, and nobody signalled it since: producer did last, [\d.]+[mu]s before\.", said),
           said)
+    row = next(w for w in rep["stuck"] if w["comm"] == "consumer")
+    check(row["signaller"]["comm"] == "producer" and 0 < row["signalled_ns"] < row["since_ns"], row)
+    # Nobody signals the end of a thread.
+    check(all(w["signaller"] is None and w["signalled_ns"] is None for w in rep["stuck"] if w["reason"] == "join"), rep["stuck"])
 
 
 if __name__ == "__main__":

@@ -204,17 +204,30 @@ static bool is_timeless(const struct reader *r)
 /* What thaw could not read while it recorded. */
 static void unread_rows(const struct reader *r)
 {
-	const char *what, *places = reader_meta(r, META_PLACES_UNTOLD, 0);
+	static const struct {
+		const char *key, *what, *why;
+	} counts[] = {
+		{META_PLACES_UNTOLD, "the place of a lock",
+		 "its process's mappings were asked for too often"},
+		{META_ASLEEP_UNREAD, "the stack or the lock of a sleeping thread",
+		 "it took too long"},
+		{META_ASLEEP_FILES_UNREAD, "the file that a sleeping thread waits for",
+		 "it took too long, or there were too many"},
+	};
+	const char *what;
 	char words[160];
 
 	for (size_t i = 0; (what = reader_meta(r, META_UNREAD, i)); i++)
 		info_row(i ? "" : "not read", what);
-	if (!places)
-		return;
-	snprintf(words, sizeof(words),
-		 "the place of a lock, %s times: its process's mappings were asked for too often",
-		 places);
-	info_row("not read", words);
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		const char *n = reader_meta(r, counts[i].key, 0);
+
+		if (!n)
+			continue;
+		snprintf(words, sizeof(words), "%s, %s time%s: %s", counts[i].what, n,
+			 strcmp(n, "1") ? "s" : "", counts[i].why);
+		info_row("not read", words);
+	}
 }
 
 static void time_row(const struct reader *r)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collect/collect.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,7 @@ static void tell_unread(struct collector *c)
 	const char *const *list;
 	size_t n, all = procs_silent(c->procs, &list, &n);
 	uint64_t untold = places_untold(c->places);
+	struct asleep_untold asleep = collect_asleep_untold(c);
 	char text[96];
 
 	for (size_t i = 0; i < n; i++)
@@ -234,6 +236,10 @@ static void tell_unread(struct collector *c)
 		writer_meta(c->w, META_UNREAD, text);
 	if (untold)
 		writer_meta_number(c->w, META_PLACES_UNTOLD, untold);
+	if (asleep.threads)
+		writer_meta_number(c->w, META_ASLEEP_UNREAD, asleep.threads);
+	if (asleep.files)
+		writer_meta_number(c->w, META_ASLEEP_FILES_UNREAD, asleep.files);
 	writer_meta_number(c->w, META_SCOUT_CPU_NS, scout_cpu_ns(c->scout));
 }
 
@@ -260,6 +266,24 @@ static void note_unread(const struct collector *c, char *out, size_t room)
 			 all, all == 1 ? "" : "s", list[0], all > 1 ? " and others" : "");
 }
 
+static void note_asleep(const struct collector *c, char *out, size_t room)
+{
+	struct asleep_untold n = collect_asleep_untold(c);
+	size_t len = strlen(out);
+
+	if (n.threads && len < room)
+		snprintf(out + len, room - len,
+			 "%sthe stack or the lock of a sleeping thread was not read in time, "
+			 "%" PRIu64 " time%s",
+			 len ? "; " : "", n.threads, n.threads == 1 ? "" : "s");
+	len = strlen(out);
+	if (n.files && len < room)
+		snprintf(out + len, room - len,
+			 "%sthe file that a sleeping thread waits for was not read, %" PRIu64
+			 " time%s",
+			 len ? "; " : "", n.files, n.files == 1 ? "" : "s");
+}
+
 void collector_notes(const struct collector *c, char *out, size_t room)
 {
 	size_t len = strlen(out);
@@ -272,6 +296,7 @@ void collector_notes(const struct collector *c, char *out, size_t room)
 			 "rights or another machine: %s",
 			 len ? "; " : "", n, n == 1 ? "" : "s", names);
 	note_unread(c, out, room);
+	note_asleep(c, out, room);
 }
 
 static void tell_untold(void *collector, const struct pr_klocks *r)

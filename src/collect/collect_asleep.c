@@ -6,8 +6,9 @@
  *
  * That takes a while, and a thread may wake meanwhile. So the collector looks again, and writes
  * only threads that have not switched: at the beginning since before the probes were armed, at the
- * end until after they were disarmed.
+ * end until after they were disarmed. What the scout has not told by then is counted.
  */
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct sleeper {
 	struct scout_memory memory;
 	struct asleep_file file;
 	bool seen, told;
+	bool lacks, lacks_file; /* the scout has not told it yet */
 };
 
 struct sleepers {
@@ -46,6 +48,7 @@ struct sleepers {
 	struct pr_copy *copy;
 	bool confirm; /* drop threads that have changed */
 	bool ending;
+	struct asleep_untold untold;
 };
 
 /* ---- the futex ---- */
@@ -162,7 +165,10 @@ static void take_memory(void *ctx, const struct scout_answer *a)
 	size_t n =
 		a->n_text > sizeof(s->memory) ? (a->n_text - sizeof(s->memory)) / SCOUT_PIECE : 0;
 
-	if (!s || a->status || a->n_text < sizeof(s->memory) || a->q.start != first_piece(s))
+	if (!s || a->q.start != first_piece(s))
+		return;
+	s->lacks = a->status == -ETIMEDOUT;
+	if (a->status || a->n_text < sizeof(s->memory))
 		return;
 	memcpy(&s->memory, a->text, sizeof(s->memory));
 	if (s->vector && s->memory.futex) {
@@ -174,7 +180,7 @@ static void take_memory(void *ctx, const struct scout_answer *a)
 		walk_stack(c, s, &s->memory, a->text + sizeof(s->memory), n);
 }
 
-static void ask_memory(struct collector *c, const struct sleeper *s, uint32_t pieces)
+static void ask_memory(struct collector *c, struct sleeper *s, uint32_t pieces)
 {
 	struct scout_question q = {.kind = SCOUT_MEMORY,
 				   .pid = s->a.pid,
@@ -188,7 +194,8 @@ static void ask_memory(struct collector *c, const struct sleeper *s, uint32_t pi
 	 * another holder now. Without c->tables a stack is of no use.
 	 */
 	q.end = q.start + (s->ustack || !c->tables ? 0 : (uint64_t)pieces * SCOUT_PIECE);
-	if (s->a.pc && (q.futex || q.end > q.start))
+	s->lacks = s->a.pc && (q.futex || q.end > q.start);
+	if (s->lacks)
 		(void)scout_ask(c->scout, &q, true);
 }
 
@@ -196,16 +203,19 @@ static void take_file(void *ctx, const struct scout_answer *a)
 {
 	struct sleeper *s = sleeper_of(ctx, a->q.tid);
 
-	if (s && s->a.pid == a->q.pid)
-		asleep_file_take(&s->file, a);
+	if (!s || s->a.pid != a->q.pid)
+		return;
+	s->lacks_file = a->status == -ETIMEDOUT;
+	asleep_file_take(&s->file, a);
 }
 
-/* False: the thread does not wait for a file. */
-static bool ask_file(struct collector *c, const struct sleeper *s)
+/* Of as many threads as may be asked for; false: the thread does not wait for a file. */
+static bool ask_file(struct collector *c, struct sleeper *s, bool may_ask)
 {
 	struct scout_question q;
 
-	return asleep_file_question(&s->a, &q) && scout_ask(c->scout, &q, true);
+	s->lacks_file = asleep_file_question(&s->a, &q);
+	return s->lacks_file && may_ask && scout_ask(c->scout, &q, true);
 }
 
 static void keep_kernel_stack(struct collector *c, struct sleeper *s)
@@ -266,6 +276,8 @@ static void tell_one(struct collector *c, size_t i)
 
 	if (!s->seen || s->told)
 		return;
+	c->sleepers->untold.threads += s->lacks;
+	c->sleepers->untold.files += s->lacks_file;
 	/* Write it again at the end only if its words were read: the holder may have changed. */
 	if (s->futex && (s->memory.words || !c->sleepers->ending))
 		tell_futex(c, s);
@@ -361,7 +373,7 @@ void collect_read_asleep(struct collector *c, bool ending)
 			continue;
 		keep_kernel_stack(c, s);
 		ask_memory(c, s, n > MANY ? PIECES_MANY : PIECES);
-		files += files < FILES_MOST && ask_file(c, &all->list.v[i]);
+		files += ask_file(c, &all->list.v[i], files < FILES_MOST);
 	}
 	(void)scout_wait_all(c->scout, ending ? END_NS : BEGIN_NS);
 }
@@ -378,6 +390,11 @@ void collect_tell_asleep(struct collector *c)
 		tell_words_again(c);
 	else if (c->late.n)
 		qsort(c->late.v, c->late.n, sizeof(*c->late.v), by_time);
+}
+
+struct asleep_untold collect_asleep_untold(const struct collector *c)
+{
+	return c->sleepers ? c->sleepers->untold : (struct asleep_untold){0};
 }
 
 void collect_free_asleep(struct collector *c)

@@ -107,6 +107,12 @@ void collect_tell_asleep(struct collector *c);
 bool collect_is_asleep(const struct collector *c, uint32_t tid);
 /* Writes what was found out about them up to that moment. */
 void collect_tell_late(struct collector *c, uint64_t until);
+/* What was not known of them when they were written, at the beginning and at the end. */
+struct asleep_untold {
+	uint64_t threads; /* whose stack or lock was asked for */
+	uint64_t files;
+};
+struct asleep_untold collect_asleep_untold(const struct collector *c);
 void collect_free_asleep(struct collector *c);
 
 /* ---- collect_records.c, collect_tasks.c ---- */

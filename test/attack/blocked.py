@@ -242,6 +242,8 @@ def test_mappings_are_locked():
     if not blocked:
         return "this kernel does not hold the lock meanwhile"
     check(any(f"/proc/{p.pid}/maps" in u for u in unread), f"the capture says so: {unread}")
+    # Nor could its stack be read.
+    check([int(m["value"]) for m in found["facts"] if m["key"] == "asleep_unread"] > [0], found["facts"])
     return "the lock was held"
 
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 
-from harness import BUILD, THAW, check, report, run, start, stop, tests_of, thaw, wait_for_events, wait_until
+from harness import BUILD, THAW, check, info, report, run, start, stop, tests_of, thaw, wait_for_events, wait_until
 
 BESIDE = True   # compares no clocks: test/run puts others next to it
 HANGS = os.path.join(BUILD, "workload", "hangs")
@@ -302,6 +302,10 @@ def test_own_threads():
     check(own & threads <= marked, f"{(own & threads) - marked} are thaw's")
 
 
+def fact(key):
+    return next((int(f["value"]) for f in info("c.thaw")["facts"] if f["key"] == key), 0)
+
+
 def test_many():
     """Every one of 3,000 sleepers has its stack and its lock."""
     with hang("many", "3000") as pid:
@@ -313,6 +317,48 @@ def test_many():
     futexes = {e["tid"] for e in events if e["type"] == "futex"}
     check(len(asleep) >= 3000, f"{len(asleep)} of 3,001 have a user stack")
     check(len(futexes) >= 3000, f"{len(futexes)} of 3,000 have a lock")
+
+
+FILES_MOST = 512   # src/collect/collect_asleep.c
+LOCKED = """
+import fcntl, sys, threading, time
+files = [open("locked", "w") for _ in range(int(sys.argv[1]) + 1)]
+held = files.pop()
+fcntl.flock(held, fcntl.LOCK_EX)
+threading.stack_size(1 << 17)
+for f in files:
+    threading.Thread(target=fcntl.flock, args=(f, fcntl.LOCK_EX), daemon=True).start()
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+def test_too_many_files():
+    """Of more threads than thaw asks for their files, it says how many it has not asked for."""
+    n = FILES_MOST + 88
+    process = start(["/usr/bin/python3", "-c", LOCKED, str(n)], start_new_session=True)
+    try:
+        check(process.stdout.readline().strip() == "locked", "it does not hang")
+
+        def all_locked():
+            calls = []
+            for tid in os.listdir(f"/proc/{process.pid}/task"):
+                with open(f"/proc/{process.pid}/task/{tid}/syscall", encoding="ascii") as f:
+                    calls.append(f.read().split()[0])
+            return calls.count("73") == n
+        wait_until(all_locked, 20, "not all of them wait")
+        attach(process.pid)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        stop(process)
+    r = report("c.thaw", "--top", "10000")
+    rows = [w for w in r["stuck"] if w["reason"] == "file_lock"]
+    check(len(rows) == n, f"{len(rows)} of {n}")
+    without = sum(w["file"] is None for w in rows)
+    check(without >= n - FILES_MOST and fact("asleep_files_unread") >= without,
+          f"{without} without a file, and {fact('asleep_files_unread')} counted")
+    said = thaw("info", "c.thaw").stdout
+    check(re.search(r"not read +the file that a sleeping thread waits for, \d+ times", said), said)
 
 
 def test_recorded_from_the_start():

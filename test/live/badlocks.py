@@ -175,8 +175,8 @@ def test_full_queue():
     record([], [QUEUE, "2"], "c.thaw")
     said = report("c.thaw")["finding"]["sentence"]
     check(re.match(r"6 web threads were mostly waiting for a condition variable \(queue_room\) in enqueue_mail"
-                   r"( \(queue.c:\d+\))?, mostly woken by mailer, which was mostly waiting for the network in deliver"
-                   r"( \(queue.c:\d+\))?, mostly woken by relay, which was mostly asleep on a timer in ", said), said)
+                   r" \(queue\.c:\d+\), mostly woken by mailer, which was mostly waiting for the network in deliver"
+                   r" \(queue\.c:\d+\), mostly woken by relay, which was mostly asleep on a timer in ", said), said)
     # A report on one thread does not tell of the others.
     said = report("c.thaw", "--thread", "relay")["finding"]["sentence"]
     check("web" not in said and "Nothing" in said, said)
@@ -187,8 +187,8 @@ def test_waiting_for_an_answer():
     record([], [QUEUE, "2", "answers"], "c.thaw")
     said = report("c.thaw")["finding"]["sentence"]
     check(re.match(r"6 web threads were mostly waiting for a condition variable( \(queue_room\) in enqueue_mail|"
-                   r" in await_answer)( \(queue.c:\d+\))?, mostly woken by mailer, which was mostly waiting for the network in deliver"
-                   r"( \(queue.c:\d+\))?, mostly woken by relay, which was mostly asleep on a timer in ", said), said)
+                   r" in await_answer) \(queue\.c:\d+\), mostly woken by mailer, which was mostly waiting for the network in deliver"
+                   r" \(queue\.c:\d+\), mostly woken by relay, which was mostly asleep on a timer in ", said), said)
 
 
 # ---- a signal that nobody waited for ----
@@ -199,7 +199,7 @@ def test_last_signal():
     check("c.thaw" in os.listdir("."), r.stderr)
     rep = report("c.thaw")
     said = rep["finding"]["sentence"]
-    check(re.match(r"consumer has been waiting for a condition variable \(queue_ready\) in take_next( \(hangs.c:\d+\))?, "
+    check(re.match(r"consumer has been waiting for a condition variable \(queue_ready\) in take_next \(hangs\.c:\d+\), "
                    r"for the last [\d.]+m?s of the recording, and nobody signalled it since: producer did last, [\d.]+[mu]s before\.", said),
           said)
     row = next(w for w in rep["stuck"] if w["comm"] == "consumer")

@@ -661,6 +661,25 @@ static void test_histogram(void **state)
 	finish(f, s);
 }
 
+/* Of waits of equal length, half took up to just that: a bucket is known by its mean, too. */
+static void test_equal_waits(void **state)
+{
+	const uint64_t ns = 4760000000;
+	struct feed feed, *f = &feed;
+	struct summary *s;
+
+	begin(f);
+	for (uint64_t at = 1000; at < 2 * ns; at += ns + 1000) {
+		SLEEP_ON(at, 2, 2, ADDR, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+		LET_GO(at + ns, 2, 2, 3);
+	}
+	s = end(f, 2 * ns + 3000);
+	assert_int_equal(s->locks.v[0].count, 2);
+	assert_int_equal(s->locks.v[0].p50, ns);
+	assert_int_equal(s->locks.v[0].p99, ns);
+	finish(f, s);
+}
+
 static void test_hundred_thousand(void **state)
 {
 	enum { LOCKS = 100000 };
@@ -708,6 +727,7 @@ int main(void)
 		cmocka_unit_test(test_pi_word_before_the_waking),
 		cmocka_unit_test(test_inferred),
 		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_equal_waits),
 		cmocka_unit_test(test_hundred_thousand),
 	};
 

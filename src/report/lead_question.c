@@ -31,7 +31,7 @@ enum doubt {
 
 static bool is_lasting(const struct summary *s, const struct stuck_wait *w)
 {
-	uint64_t end = s->model->timeline.end, ns = end > w->start ? end - w->start : 0;
+	uint64_t ns = w->end > w->start ? w->end - w->start : 0;
 
 	return w->before || ns >= LASTING_NS || ns > model_window_ns(s->model) / 2;
 }
@@ -67,7 +67,8 @@ static bool is_same_place(const struct summary *s, const struct stuck_wait *a,
 			  const struct stuck_wait *b)
 {
 	return a->thread->pid == b->thread->pid && stuck_in(a) == stuck_in(b) &&
-	       a->before == b->before && function_of(s, a) == function_of(s, b);
+	       a->before == b->before && a->with_life == b->with_life &&
+	       function_of(s, a) == function_of(s, b);
 }
 
 static bool is_named_alike(const char *a, const char *b)

@@ -194,6 +194,13 @@ static struct stuck_wait *stuck(const struct thread *th, size_t lock, const stru
 	return w;
 }
 
+static void recording_ends(uint64_t ts)
+{
+	t.s.model->timeline.end = ts;
+	for (size_t i = 0; i < t.s.stuck.waits.n; i++)
+		t.s.stuck.waits.v[i].end = ts;
+}
+
 static void test_deadlock(void **state)
 {
 	const struct thread *a = stage_thread(&t, "transfer-1"),
@@ -212,13 +219,20 @@ static void test_deadlock(void **state)
 	stuck(c, x, b)->behind = 1;
 	t.s.stuck.waits.v[1].before = false;
 	t.s.stuck.waits.v[1].start = 0;
-	t.s.model->timeline.end = 1500 * MS;
+	recording_ends(1500 * MS);
 	t.s.stuck.circles = 3;
 	expect("transfer-1 and transfer-2 are deadlocked: transfer-1 waits for from.lock, held by "
 	       "transfer-2; transfer-2 waits for to.lock, held by transfer-1, for the last 1.50s "
 	       "of the recording. "
 	       "1 "
 	       "more thread stands behind them. There are 2 more deadlocks.");
+	/* Their process ended first. */
+	t.s.stuck.circles = 1;
+	t.s.stuck.waits.v[0].with_life = t.s.stuck.waits.v[1].with_life = true;
+	t.s.stuck.waits.v[0].end = 1000 * MS;
+	expect("transfer-1 and transfer-2 are deadlocked: transfer-1 waits for from.lock, held by "
+	       "transfer-2; transfer-2 waits for to.lock, held by transfer-1, for 1.00s, until the "
+	       "process ended. 1 more thread stands behind them.");
 }
 
 static void test_not_known_to_be_idle(void **state)
@@ -300,10 +314,11 @@ static void test_how_long_it_lasts(void **state)
 	struct stuck_wait *w;
 
 	nine_pollers();
-	line->to = line->end = 10000 * MS;
+	line->to = 10000 * MS;
 	w = stuck(stage_thread(&t, "consumer"), stage_lock(&t, LOCK_CONDVAR, "ready"), NULL);
 	w->reason = REASON_CONDVAR;
 	w->before = false;
+	recording_ends(10000 * MS);
 	w->start = 9500 * MS;
 	expect(ALL_CLEAR);
 	w->start = 9000 * MS;
@@ -311,7 +326,8 @@ static void test_how_long_it_lasts(void **state)
 	       "the recording, and nobody signalled it while it was recorded. Whether it waits for "
 	       "work, thaw cannot tell." NO_OTHER);
 	/* most of a short recording */
-	line->to = line->end = 300 * MS;
+	line->to = 300 * MS;
+	recording_ends(300 * MS);
 	w->start = 100 * MS;
 	expect("consumer has been waiting for a condition variable (ready), for the last 200ms of "
 	       "the recording, and nobody signalled it while it was recorded. Whether it waits for "

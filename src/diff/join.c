@@ -25,6 +25,7 @@ struct joining {
 	struct symtab *st;
 	struct map alive; /* tids */
 	uint64_t last;	  /* time of any event */
+	uint32_t kernel;  /* its first module of a kernel, by which readers name locks; 0: none */
 };
 
 /* One of the two. */
@@ -48,6 +49,8 @@ static void take_modules(struct joining *j, struct join_source *s)
 		if (m)
 			s->modules[i] = writer_module(j->w, m);
 	}
+	if (!j->kernel)
+		j->kernel = s->modules[s->kernel];
 }
 
 static void take_stacks(struct joining *j, struct join_source *s)
@@ -91,12 +94,16 @@ static void take_data(struct joining *j, const struct join_source *s, uint32_t m
 		symtab_add_data(j->st, s->modules[module], d);
 }
 
-/* A global lock of the kernel is called by its symbol. */
+/* A global lock of the kernel is called by its symbol; both captures' are looked for in one place.
+ */
 static void take_kernel_data(struct joining *j, const struct join_source *s, uint32_t what,
 			     uint64_t of)
 {
-	if (what == KLOCK_GLOBAL)
-		take_data(j, s, s->kernel, of);
+	const struct data_symbol *d =
+		what == KLOCK_GLOBAL ? reader_data(s->r, s->kernel, of) : NULL;
+
+	if (d && j->kernel)
+		symtab_add_data(j->st, j->kernel, d);
 }
 
 static void move_module(const struct join_source *s, uint32_t *module)

@@ -13,6 +13,7 @@
 #include "record/machine.h"
 #include "record/symbolize.h"
 #include "store/writer.h"
+#include "symbol/kernel_kept.h"
 #include "unit/symbol/build.h"
 #include "wire/state.h"
 
@@ -272,12 +273,77 @@ static void test_data_of_locks(void **state)
 	reader_close(r);
 }
 
+/* Two global locks of this machine's kernel, as if they had been read and kept before: many kernels
+ * list no data. */
+static bool keep_globals(const char *dir, const uint64_t at[2], const struct kernel_ref *ref)
+{
+	struct kept *kept = kept_for(dir);
+	struct symbols *some;
+	struct buf text = {0};
+
+	buf_printf(&text, "%llx d slept_on_lock\n%llx d got_lock\n%llx B _end\n",
+		   (unsigned long long)at[0], (unsigned long long)at[1],
+		   (unsigned long long)at[1] + 64);
+	if (!kept || kallsyms_parse_data(&text, &some))
+		return false;
+	kernel_kept_put(kept, ref, KERNEL_DATA, some, at[1] + 64);
+	symbols_free(some);
+	kept_close(kept);
+	return true;
+}
+
+/* A global lock of the kernel has its name, whether a thread went to sleep on it or got it. */
+static void test_global_locks_of_the_kernel(void **state)
+{
+	static const char *const names[] = {"slept_on_lock", "got_lock"};
+	struct kernel_ref ref;
+	struct capture c = {0};
+	struct namer *namer;
+	struct symtab *st;
+	struct reader *r;
+	char boot[64], notes[512];
+	uint32_t kernel;
+	uint64_t at[2];
+
+	if (!kernel_ref_here(&ref))
+		skip(); /* it keeps its addresses for itself */
+	at[0] = ref.text + 0x1000000;
+	at[1] = at[0] + 64;
+	assert_true(keep_globals(in_build("kept"), at, &ref));
+	assert_int_equal(
+		writer_open(in_build("k.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
+	machine_boot_id(boot, sizeof(boot));
+	writer_meta(c.w, "boot_id", boot);
+	kernel = writer_module(c.w, &(struct module){.kind = MODULE_KERNEL, .path = "[kernel]"});
+	writer_event(c.w, &(struct event){.ts = 1000,
+					  .kind = EV_KLOCK,
+					  .klock = {7, at[0], 0, 0, KLOCK_GLOBAL, at[0]}});
+	writer_event(c.w, &(struct event){.ts = 2000,
+					  .kind = EV_KLOCKED,
+					  .klocked = {8, at[1], 0, 0, KLOCK_GLOBAL, at[1]}});
+	assert_int_equal(writer_close(c.w, END_DONE), 0);
+
+	assert_int_equal(reader_open(in_build("k.thaw"), &r), 0);
+	namer = namer_new(in_build("kept"));
+	st = symbolize(r, namer, notes, sizeof(notes));
+	reader_set_symtab(r, st);
+	for (size_t i = 0; i < 2; i++) {
+		const struct data_symbol *d = reader_data(r, kernel, at[i]);
+
+		assert_non_null(d);
+		assert_string_equal(d->name, names[i]);
+	}
+	namer_free(namer);
+	reader_close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_gets_what_it_can),
 		cmocka_unit_test(test_names_come_as_it_grows),
 		cmocka_unit_test(test_data_of_locks),
+		cmocka_unit_test(test_global_locks_of_the_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, build_begin, build_end);

@@ -8,11 +8,17 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/map.h"
 #include "base/units.h"
 #include "engine/engine.h"
 #include "guard/budget.h"
 #include "report/steps.h"
 #include "scout/procfs.h"
+#include "scout/scout.h"
+
+/* To read the command line of one process, and those of all. */
+#define COMMAND_NS (100 * NSEC_PER_MSEC)
+#define COMMANDS_NS NSEC_PER_SEC
 
 static volatile sig_atomic_t stop;
 
@@ -44,23 +50,77 @@ const char *recording_engine_word(size_t i)
 	return i <= engine_count() ? engine_at(i - 1)->name : NULL;
 }
 
-static void take_named(void *ctx, uint32_t pid, uint32_t tid)
+typedef VEC(uint32_t) pid_list;
+
+static void take_pid(void *ctx, uint32_t pid, uint32_t tid)
 {
-	struct recording *rec = ctx;
+	pid_list *list = ctx;
 
 	(void)tid;
-	vec_push(&rec->ids, pid);
+	if (!list->n || list->v[list->n - 1] != pid)
+		vec_push(list, pid);
+}
+
+/* Those whose command line begins with the program's name. */
+struct commanded {
+	const char *name;
+	pid_list *found;
+};
+
+static void take_commanded(void *ctx, const struct scout_answer *a)
+{
+	struct commanded *c = ctx;
+	size_t n = a->n_text ? strnlen(a->text, a->n_text) : 0, len = strlen(c->name);
+	bool called = n >= len && !memcmp(a->text + n - len, c->name, len);
+
+	if (called && (n == len || a->text[n - len - 1] == '/') && !a->status)
+		take_pid(c->found, a->q.pid, a->q.pid);
+}
+
+/* Who reads the command line of a process waits for its locks of memory: that is the scout's. */
+static void find_commanded(const pid_list *all, const char *name, pid_list *found)
+{
+	struct commanded c = {name, found};
+	uint64_t until = clock_mono_ns() + COMMANDS_NS;
+	struct scout *scout = scout_new();
+
+	if (!scout)
+		return;
+	scout_on(scout, SCOUT_COMMAND, take_commanded, &c);
+	for (size_t i = 0; i < all->n && clock_mono_ns() < until; i++) {
+		struct scout_question q = {.kind = SCOUT_COMMAND, .pid = all->v[i]};
+
+		if (all->v[i] != (uint32_t)getpid())
+			(void)scout_wait(scout, scout_ask(scout, &q, true), COMMAND_NS, true);
+	}
+	scout_free(scout);
 }
 
 /* "postgres", as pidof has it: all processes of that name. */
 static int parse_name(const char *name, struct recording *rec)
 {
+	pid_list all = {0}, found = {0};
+	struct map seen = {0};
 	size_t before = rec->ids.n;
+	bool fresh;
 
-	procfs_each_named(name, take_named, rec);
+	procfs_each_thread(0, take_pid, &all);
+	procfs_each_named(name, take_pid, &found);
+	find_commanded(&all, name, &found);
+	for (size_t i = 0; i < found.n; i++) {
+		map_put(&seen, found.v[i], &fresh);
+		if (fresh)
+			vec_push(&rec->ids, found.v[i]);
+	}
+	map_done(&seen);
+	vec_done(&found);
+	vec_done(&all);
 	if (rec->ids.n > before)
 		return 0;
-	return err_set(-ESRCH, "no process is called '%s', and it is not a process number", name);
+	return err_set(-ESRCH,
+		       "no process is called '%s', and it is not a process number: pgrep -fl finds "
+		       "those that have a word in their command line",
+		       name);
 }
 
 /* "12" or "12,13,14", possibly several times. */

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -214,6 +215,28 @@ def test_attach_to_a_family():
     finally:
         os.killpg(family.pid, signal.SIGKILL)
         stop(family)
+
+
+def test_attach_by_name():
+    """All processes of a name, as pidof has it: by what they run, or by what they were called with."""
+    name = f"mine-{os.getpid()}"
+    shutil.copy(WORKLOAD, name)
+    spin = ["spin", "1", "60"]
+    # Of the stranger, neither is that name.
+    mine = [start([f"./{name}", *spin]), start([f"/no/such/folder/{name}", *spin], executable=WORKLOAD)]
+    stranger = start([WORKLOAD, *spin, name])
+    try:
+        r = thaw("record", "-q", "-p", name, "-d", "0.3s", "-o", "c.thaw")
+        check(r.returncode == 0, r.stderr)
+        got = {t["pid"] for t in report("c.thaw")["threads"]}
+        check(got == {p.pid for p in mine}, f"{got}, not {[p.pid for p in mine]}, or {stranger.pid}")
+        os.unlink("c.thaw")
+        r = thaw("record", "-p", name + "-not", "-o", "c.thaw")
+        check(r.returncode == 2 and f"no process is called '{name}-not'" in r.stderr and "pgrep" in r.stderr, r.stderr)
+        check(not os.path.exists("c.thaw"), "there is a capture of nothing")
+    finally:
+        for process in (*mine, stranger):
+            stop(process)
 
 
 def test_nothing_is_put_aside_for_nothing():

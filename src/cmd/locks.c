@@ -222,7 +222,9 @@ static int locks_record(const struct recording *rec, const struct locks_args *a,
 				 .keys = !rec->plan.command};
 	bool on = !a->quiet && !a->json && !a->output && live_possible();
 	struct status_line line = {.on = !on && !a->quiet && isatty(STDERR_FILENO)};
-	struct session_hooks hooks = {.progress = status_progress, .ctx = &line};
+	struct session_hooks hooks = {.progress = status_progress,
+				      .starting = a->quiet ? NULL : recording_tell_starting,
+				      .ctx = &line};
 	struct session_result res;
 	struct live *screen = on ? live_start(&live) : NULL;
 	int rc = recording_run(rec, &hooks, &res);

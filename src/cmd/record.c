@@ -9,6 +9,7 @@
 #include "cmd/recording.h"
 #include "cmd/status.h"
 #include "model/model.h"
+#include "report/words.h"
 
 struct record_args {
 	struct recording_opts rec;
@@ -71,13 +72,13 @@ static const char *what_is_lost(const struct session_result *res)
 static void tell_lost(const struct session_status *st)
 {
 	for (uint32_t i = 0; i < LOSS_CAUSES; i++) {
-		const char *advice = loss_advice(i);
+		struct buf b = {0};
 
-		if (st->lost_by[i])
-			fprintf(stderr, "thaw: %llu record%s %s lost: %s%s%s\n",
-				(unsigned long long)st->lost_by[i], st->lost_by[i] == 1 ? "" : "s",
-				st->lost_by[i] == 1 ? "was" : "were", loss_words(i),
-				*advice ? "; " : "", advice);
+		if (!st->lost_by[i])
+			continue;
+		words_loss(&b, i, st->lost_by[i]);
+		fprintf(stderr, "thaw: %s\n", buf_cstr(&b));
+		buf_done(&b);
 	}
 }
 
@@ -104,19 +105,11 @@ static void record_summary(const struct plan *plan, const struct session_result 
 		strcmp(file, CMD_CAPTURE) ? " " : "", strcmp(file, CMD_CAPTURE) ? file : "");
 }
 
-static void tell_starting(void *ctx, const char *what, uint64_t elapsed_ns)
-{
-	char after[32];
-
-	fprintf(stderr, "thaw: still starting after %s: %s\n",
-		units_duration(after, sizeof(after), elapsed_ns), what);
-}
-
 static int record_run(struct recording *rec, bool quiet)
 {
 	struct status_line line = {.on = !quiet && isatty(STDERR_FILENO)};
 	struct session_hooks hooks = {.progress = status_progress,
-				      .starting = quiet ? NULL : tell_starting,
+				      .starting = quiet ? NULL : recording_tell_starting,
 				      .ctx = &line};
 	struct session_result res;
 	int rc = recording_run(rec, &hooks, &res);

@@ -265,6 +265,14 @@ int recording_failed(const struct recording *rec, int rc, const struct session_r
 	return rc == -ENOENT ? 127 : 126;
 }
 
+void recording_tell_starting(void *ctx, const char *what, uint64_t elapsed_ns)
+{
+	char after[32];
+
+	fprintf(stderr, "thaw: still starting after %s: %s\n",
+		units_duration(after, sizeof(after), elapsed_ns), what);
+}
+
 void recording_tell_steps(const struct session_result *res)
 {
 	for (size_t i = 0; i < res->n_steps; i++) {

@@ -94,6 +94,9 @@ void recording_done(struct recording *rec);
 int recording_run(const struct recording *rec, const struct session_hooks *hooks,
 		  struct session_result *ret);
 
+/* The hook of a session whose start takes long: prints to stderr what it waits for. */
+void recording_tell_starting(void *ctx, const char *what, uint64_t elapsed_ns);
+
 /* Prints to stderr the steps that the recording took to spare the machine. */
 void recording_tell_steps(const struct session_result *res);
 

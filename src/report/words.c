@@ -305,6 +305,29 @@ void words_wrap(FILE *out, const char *text, size_t at, size_t indent, size_t wi
 	putc('\n', out);
 }
 
+void words_loss(struct buf *b, uint32_t cause, uint64_t n)
+{
+	const char *advice = loss_advice(cause);
+
+	buf_printf(b, "%" PRIu64 " record%s lost: %s%s%s", n, n == 1 ? " was" : "s were",
+		   loss_words(cause), *advice ? "; " : "", advice);
+}
+
+uint32_t words_main_loss(const struct losses *l)
+{
+	static const enum loss_class of[LOSS_CAUSES] = {
+#define LOSS(id, UPPER, name, class, words, advice) [id] = LOSS_CLASS_##class,
+#include "wire/loss.def"
+	};
+	uint32_t most = LOSS_CAUSES;
+
+	for (uint32_t i = 1; i < LOSS_CAUSES; i++)
+		if (of[i] != LOSS_CLASS_STACK && l->by_cause[i] &&
+		    (most == LOSS_CAUSES || l->by_cause[i] > l->by_cause[most]))
+			most = i;
+	return most;
+}
+
 const struct thread *words_main_holder(const struct lock_sum *l)
 {
 	return l->holders.n && l->known >= l->total / 2 ? l->holders.v[0].thread : NULL;

@@ -62,6 +62,12 @@ const char *words_holding(char *out, size_t room, const struct doing *d);
  */
 void words_did(struct buf *b, const struct doings *d, const char *of);
 
+/* "1 record was lost: the ring of a CPU was full: ...; a larger --ring-size helps" */
+void words_loss(struct buf *b, uint32_t cause, uint64_t n);
+
+/* The cause that most records were lost by, stacks aside; LOSS_CAUSES: none were. */
+uint32_t words_main_loss(const struct losses *l);
+
 /* The name of a function, or NULL for UINT32_MAX. */
 const char *words_function(char *out, size_t room, const struct names *n, uint32_t function,
 			   size_t width);

@@ -40,9 +40,9 @@ def test_attach_while_it_exits():
 
 def test_ends_while_thaw_starts():
     """The recorder is stopped in the middle of its start, as a busy machine would do it, and outlives its target."""
-    for collected in (True, False):
+    for collected, verb in ((True, ["record", "-o"]), (False, ["locks", "--keep"])):
         work = start([WORKLOAD, "spin", "1", "60"])
-        recorder = start([THAW, "record", "-p", work.pid, "-d", "1", "-o", "c.thaw"])
+        recorder = start([THAW, *verb, "c.thaw", "-p", work.pid, "-d", "1"])
         children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
         try:
             wait_until(lambda: open(children, encoding="ascii").read(), 10, "no child")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What goes wrong in real life: losses, and processes that come, go and are many. What becomes of the command and
 the file is in ends.py."""
+import json
 import os
 import resource
 import signal
@@ -17,7 +18,13 @@ from harness import (SOAK, THAW, WORKLOAD, Skip, check, info, near, record, repo
 
 def test_forced_loss_is_counted():
     """A ring far too small: records and losses add up to what happened."""
-    truth = record(["--ring-size", "4096"], [WORKLOAD, "forks", "3001"], "c.thaw")
+    r = thaw("record", "--max-overhead", "100", "-o", "c.thaw", "--ring-size", "4096", "--", WORKLOAD, "forks", "3001",
+             timeout=180)
+    check(r.returncode == 0, r.stderr)
+    truth = json.loads(r.stdout.splitlines()[-1])
+    said = [line for line in r.stderr.splitlines() if " lost: " in line]
+    check(any("ring of a CPU was full" in line and line.endswith("; a larger --ring-size helps") for line in said), said)
+    check(not any("skipped a probe" in line and "--ring-size" in line for line in said), said)
     found = info("c.thaw")
     kinds = found["events_by_kind"]
     rep = report("c.thaw")

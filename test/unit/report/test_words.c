@@ -212,6 +212,29 @@ static void test_what_a_holder_did(void **state)
 	doings_done(&d);
 }
 
+/* Advice is that of the cause: a larger ring is none where the kernel skipped a probe. */
+static void test_losses(void **state)
+{
+	struct losses l = {0};
+	struct buf b = {0};
+
+	assert_int_equal(words_main_loss(&l), LOSS_CAUSES);
+	words_loss(&b, LOSS_RECURSION, 1);
+	assert_string_equal(buf_cstr(&b), "1 record was lost: the kernel skipped a probe that was "
+					  "already running on its CPU");
+	buf_clear(&b);
+	words_loss(&b, LOSS_RING_FULL, 2);
+	assert_non_null(strstr(buf_cstr(&b), "2 records were lost: the ring of a CPU was full"));
+	assert_non_null(strstr(buf_cstr(&b), "; a larger --ring-size helps"));
+	buf_done(&b);
+	/* Stacks are none of the records. */
+	l.by_cause[LOSS_WAIT_STACK] = 100;
+	assert_int_equal(words_main_loss(&l), LOSS_CAUSES);
+	l.by_cause[LOSS_RING_FULL] = 2;
+	l.by_cause[LOSS_RECURSION] = 3;
+	assert_int_equal(words_main_loss(&l), LOSS_RECURSION);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_function),
 		cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_what_a_holder_did),
+		cmocka_unit_test(test_losses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

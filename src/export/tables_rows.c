@@ -284,7 +284,7 @@ static void stall_cell(struct tables *t, const struct stall *st, unsigned column
 {
 	switch (column) {
 	case COL(STALLS, kind):
-		cell_word(c, st->lock < t->s->locks.n ? "lock" : "cause");
+		cell_word(c, st->circle ? "deadlock" : st->lock < t->s->locks.n ? "lock" : "cause");
 		break;
 	case COL(STALLS, start):
 		cell_int(c, (uint64_t)tables_time(t, st->start));

@@ -264,8 +264,7 @@ static void put_stall(struct json *j, const struct summary *s, const struct stal
 	json_u64(j, "of_threads", st->all);
 	json_u64(j, "lost_ns", st->lost);
 	put_lock_ref(j, "lock", s, st->lock);
-	json_bool(j, "deadlock",
-		  st->culprit && stuck_in_circle(s, st->culprit, st->start + st->ns));
+	json_bool(j, "deadlock", st->circle);
 	json_put_who(j, st->culprit);
 	put_doing(j, st->doing, st->reason);
 	put_did_words(j, &st->did);

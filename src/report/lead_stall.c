@@ -29,8 +29,10 @@ void lead_stall(const struct summary *s, const struct stall *st, struct buf *b)
 {
 	char text[TEXT];
 
-	if (st->culprit && stuck_in_circle(s, st->culprit, st->start + st->ns))
-		buf_printf(b, "Deadlock: ");
+	if (st->circle) {
+		lead_circle(s, st->circle, b);
+		return;
+	}
 	buf_printf(b, "%" PRIu32 " threads ", st->threads);
 	if (st->lock >= s->locks.n)
 		buf_printf(b, "were %s", words_doing(text, sizeof(text), st->doing, st->reason));

@@ -33,18 +33,10 @@ static void blackout_row(const struct text_report *p, const struct blackout *o)
 	stall_row(p, o->start, o->ns, text);
 }
 
-/* The circle of threads that it stands behind; 0: none. */
-static uint32_t circle_of(const struct summary *s, const struct stall *st)
-{
-	return st->culprit ? stuck_in_circle(s, st->culprit, st->start + st->ns) : 0;
-}
-
-/* Behind the same holder of the same lock, for the same cause without one, in the same deadlock. */
+/* Behind the same holder of the same lock, or for the same cause without one. */
 static bool alike(const struct summary *s, const struct stall *a, const struct stall *b)
 {
-	if (circle_of(s, a) || circle_of(s, b))
-		return circle_of(s, a) == circle_of(s, b);
-	return a->lock == b->lock && a->culprit == b->culprit &&
+	return !a->circle && !b->circle && a->lock == b->lock && a->culprit == b->culprit &&
 	       (a->lock < s->locks.n || a->reason == b->reason);
 }
 
@@ -56,8 +48,6 @@ static void say_like_it(const struct text_report *p, size_t i, struct buf *b)
 	size_t n = 0;
 	char time[TEXT];
 
-	if (circle_of(p->s, &st->list.v[i]))
-		return;
 	for (size_t k = i + 1; k < st->list.n && !p->top; k++) {
 		if (!alike(p->s, &st->list.v[i], &st->list.v[k]))
 			continue;
@@ -67,16 +57,6 @@ static void say_like_it(const struct text_report *p, size_t i, struct buf *b)
 	if (n)
 		buf_printf(b, "; %zu more like it, %s in all", n,
 			   units_duration(time, sizeof(time), total));
-}
-
-static void say_stall(const struct text_report *p, const struct stall *st, struct buf *b)
-{
-	uint32_t circle = p->top ? 0 : circle_of(p->s, st);
-
-	if (circle)
-		lead_circle(p->s, circle, b);
-	else
-		lead_stall(p->s, st, b);
 }
 
 static bool text_locks_told(const struct text_report *p, size_t i)
@@ -115,7 +95,7 @@ void text_stalls(const struct text_report *p)
 			*(stall ? &i : &o) += 1;
 		} else if (stall) {
 			buf_clear(&b);
-			say_stall(p, &st->list.v[i], &b);
+			lead_stall(p->s, &st->list.v[i], &b);
 			say_like_it(p, i, &b);
 			stall_row(p, st->list.v[i].start, st->list.v[i].ns, buf_cstr(&b));
 			i++;

@@ -61,6 +61,26 @@ test("it opens with what the sentence is about", { options: { hash: "" } }, asyn
 	await tab.until("flame", null);
 });
 
+/* The names and the locks are those of test/golden/make_golden.c. */
+test("a deadlock is the first thing there is", { capture: "deadlock", options: { hash: "" } }, async (tab) => {
+	const lead = words(await tab.at("lead").innerText());
+	assert.ok(lead.startsWith("worker-0 and worker-1 are deadlocked: worker-0 waits for table_lock, held by worker-1; " +
+		"worker-1 waits for commit_lock, held by worker-0"), lead);
+	assert.equal(await tab.page.getByRole("heading", { name: "1 stall", exact: true }).count(), 1);
+	assert.match(words(await tab.at("stall-0").innerText()), /^1\.80s .*\(\+0\.200s\) Deadlock of worker-0 and worker-1$/);
+	assert.match(await tab.until("flame", undefined), /^wait,/);
+	assert.match(words(await tab.at("scope").first().innerText()), /^the whole 2\.00s, worker-0 and worker-1\b/);
+	await tab.calm();
+	/* Their lanes are the first ones, and on the screen. */
+	const lanes = tab.page.locator(".tl-label.thread");
+	assert.match(await lanes.nth(0).innerText(), /^worker-0/);
+	assert.match(await lanes.nth(1).innerText(), /^worker-1/);
+	assert.ok(await tab.lane("worker-1") < 720, "its lane is not on the first screen");
+	await tab.at("stall-0").click();
+	await tab.at("detail-title").getByText("Stall 1 of 1").waitFor();
+	await tab.shot("deadlock");
+});
+
 test("of CPU time, with samples", { capture: "ctimer", options: { hash: "" } }, async (tab) => {
 	await tab.at("tab-flame").waitFor();
 	await tab.calm();

@@ -251,10 +251,25 @@ def check_page_engine(capture):
     return f"{count} answers"
 
 
+def check_first_screen(capture, info):
+    """The page opens with the report's sentence, its stalls, and the threads that are deadlocked."""
+    said = json.loads(report_bytes(capture, 0, 0))
+    check(info["text"] == said["finding"]["sentence"], f"{info['text']} is not {said['finding']['sentence']}")
+    check([(s["start"], s["ns"], s["threads"]) for s in info["stalls"]] ==
+          [(s["start_ns"], s["ns"], s["threads"]) for s in said["stalls"]], f"other stalls: {info['stalls']}")
+    for stall, told in zip(info["stalls"], said["stalls"]):
+        check(stall["text"].startswith("Deadlock of ") == told["deadlock"], stall["text"])
+    if said["deadlocks"]:
+        tids = {t["index"]: t["tid"] for t in info["threads"]}
+        check(info["about"]["kind"] == "wait" and [tids[i] for i in info["about"]["threads"]] ==
+              [t["tid"] for t in said["deadlocks"][0]["threads"]], f"about {info['about']}")
+
+
 def check_capture(capture):
     engine = Engine(capture)
     info = engine.json("open")
     check(info["progress"] == 1 and info["schema"] == "thaw.page/1", "open")
+    check_first_screen(capture, info)
     check_ranges(engine, info)
     if info["duration_ns"]:
         check_lanes(engine, info)

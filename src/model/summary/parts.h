@@ -13,12 +13,12 @@ void summary_holders(struct summary *s, const bool *chosen);
 void summary_blame(struct summary *s, const bool *chosen);
 /* blame_sum.c: of the rows, when they are sorted */
 void blame_sum_rows(struct summary *s);
+/* stuck.c */
+void summary_stuck(struct summary *s, const bool *chosen);
 /* stalls.c */
 void summary_stalls(struct summary *s, const bool *chosen);
 /* finding.c */
 void summary_finding(struct summary *s);
-/* After the locks. */
-void summary_stuck(struct summary *s, const bool *chosen);
 void summary_parts_done(struct summary *s);
 
 /*

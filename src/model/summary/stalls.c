@@ -358,23 +358,119 @@ static void take_blackouts(struct summary *s)
 		      by_gap);
 }
 
+/* ---- deadlocks ---- */
+
+struct circles {
+	uint64_t *closed; /* by circle: since when nobody goes on */
+	uint64_t *ended;  /* the same: until when */
+	uint32_t *of;	  /* by thread: its circle; 0: none */
+};
+
+static void circles_init(struct circles *c, const struct summary *s)
+{
+	const struct stuck *st = &s->stuck;
+
+	c->closed = mem_zalloc((st->circles + 1) * sizeof(*c->closed));
+	c->ended = mem_zalloc((st->circles + 1) * sizeof(*c->ended));
+	c->of = mem_zalloc((s->model->timeline.threads.n + 1) * sizeof(*c->of));
+	for (size_t i = 0; i < st->waits.n && st->waits.v[i].circle; i++) {
+		const struct stuck_wait *w = &st->waits.v[i];
+
+		c->of[w->thread->index] = w->circle;
+		if (c->closed[w->circle] < w->start)
+			c->closed[w->circle] = w->start;
+		if (!c->ended[w->circle] || c->ended[w->circle] > w->end)
+			c->ended[w->circle] = w->end;
+	}
+}
+
+static void circles_done(struct circles *c)
+{
+	free(c->closed);
+	free(c->ended);
+	free(c->of);
+}
+
+/* Leaves of a part what was before the deadlock that it stands behind; false: nothing. */
+static bool cut_deadlock(const struct circles *c, struct stall_part *p)
+{
+	uint32_t culprit = p->piece->culprit, circle = culprit ? c->of[culprit - 1] : 0;
+
+	if (!circle || p->until <= c->closed[circle])
+		return true;
+	p->end = p->until = c->closed[circle];
+	return p->start < p->end;
+}
+
+/* Of the circle whose threads wait in these: the first of them is held up by the next. */
+static void add_deadlock(struct summary *s, const struct circles *c, const struct stuck_wait *w,
+			 size_t n)
+{
+	const struct timeline *t = &s->model->timeline;
+	const struct stuck *stuck = &s->stuck;
+	const struct stuck_wait *next = &w[n > 1];
+	uint64_t since = c->closed[w->circle], from = since > t->from ? since : t->from;
+	uint64_t end = c->ended[w->circle], to = end < t->to ? end : t->to;
+	struct stall st = {.start = from,
+			   .ns = to > from ? to - from : 0,
+			   .lock = w->lock,
+			   .culprit = next->thread,
+			   .doing = INTERVAL_WAITING,
+			   .reason = next->reason,
+			   .kstack = next->kstack,
+			   .ustack = next->ustack,
+			   .function = where_function(&s->model->names, next->kstack, next->ustack),
+			   .circle = w->circle};
+
+	for (size_t i = 0; i < stuck->waits.n; i++) {
+		const struct stuck_wait *one = &stuck->waits.v[i];
+		uint64_t stood = one->start > from ? one->start : from;
+
+		if (one->circle != w->circle && one->behind != w->circle)
+			continue;
+		st.threads++;
+		st.lost += to > stood ? to - stood : 0;
+	}
+	st.all = st.threads;
+	if (st.threads < 2 || !st.ns)
+		return;
+	doings_add(&st.did, st.doing, st.reason, st.ns);
+	vec_push(&s->stalls.list, st);
+}
+
+static void add_deadlocks(struct summary *s, const struct circles *c)
+{
+	const struct stuck *st = &s->stuck;
+
+	for (size_t i = 0, n; i < st->waits.n && st->waits.v[i].circle; i += n) {
+		for (n = 1; i + n < st->waits.n; n++)
+			if (st->waits.v[i + n].circle != st->waits.v[i].circle)
+				break;
+		add_deadlock(s, c, &st->waits.v[i], n);
+	}
+}
+
 void summary_stalls(struct summary *s, const bool *chosen)
 {
 	const struct chain *c = &s->model->chain;
 	VEC(struct stall_part) parts = {0};
+	struct circles circles;
 	struct map rows = {0};
 
 	take_blackouts(s);
+	circles_init(&circles, s);
+	add_deadlocks(s, &circles);
 	find_rows(s, &rows);
 	for (size_t i = 0; i < c->pieces.n; i++) {
 		const struct wait_piece *p = &c->pieces.v[i];
 		uint64_t cause = chosen[p->victim] ? cause_of(s, p) : 0;
+		struct stall_part part = {
+			cause, p->start, p->end, p->start - p->before, p->end + p->after, p};
 
-		if (cause)
-			vec_push(&parts,
-				 (struct stall_part){cause, p->start, p->end, p->start - p->before,
-						     p->end + p->after, p});
+		if (cause && cut_deadlock(&circles, &part))
+			vec_push(&parts, part);
 	}
+	circles_done(&circles);
 	if (parts.n)
 		qsort(parts.v, parts.n, sizeof(*parts.v), by_cause);
 	for (size_t i = 0, n; i < parts.n; i += n) {

@@ -7,6 +7,9 @@
  * memory, a CPU limit, being stopped or frozen), each for 5 ms or more, at least two at once and at
  * least half of those that ever do.
  *
+ * A deadlock is one stall: from when its circle closed to the end, of its threads and of those that
+ * stand behind them. No other stall has that time.
+ *
  * A stall that reaches over an edge of the window belongs to it with the part inside.
  *
  * A blackout: no CPU delivered any event for 20 ms, and for ten sampling periods, although threads
@@ -26,10 +29,11 @@ struct stall {
 	const struct thread *culprit; /* NULL: none, or not known */
 	struct doings did;	      /* of the culprit, during the longest wait behind it */
 	enum interval_kind doing;     /* what the culprit did for most of it */
-	enum reason reason;	      /* what it waited for; without a lock: the cause itself */
-	uint32_t kstack, ustack;      /* where the culprit was */
-	uint32_t function;	      /* as in blame_row */
-	uint64_t lost;		      /* time that the threads lost in it, together */
+	enum reason reason;	 /* what for, where it waited; without a lock: the cause itself */
+	uint32_t kstack, ustack; /* where the culprit was */
+	uint32_t function;	 /* as in blame_row */
+	uint64_t lost;		 /* time that the threads lost in it, together */
+	uint32_t circle;	 /* the deadlock that it is, from 1 (stuck.h); 0: none */
 };
 
 struct blackout {

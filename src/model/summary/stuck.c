@@ -214,13 +214,3 @@ void summary_stuck(struct summary *s, const bool *chosen)
 	free(w.of);
 	free(w.when);
 }
-
-uint32_t stuck_in_circle(const struct summary *s, const struct thread *t, uint64_t ts)
-{
-	for (size_t i = 0; i < s->stuck.waits.n && s->stuck.waits.v[i].circle; i++)
-		if (s->stuck.waits.v[i].thread == t)
-			return s->stuck.waits.v[i].start < ts && ts <= s->stuck.waits.v[i].end
-				       ? s->stuck.waits.v[i].circle
-				       : 0;
-	return 0;
-}

@@ -46,15 +46,10 @@ struct stuck {
 	uint32_t circles;
 };
 
-struct summary;
-
 /* What it waits in, whether that is idleness or not. */
 static inline enum reason stuck_in(const struct stuck_wait *w)
 {
 	return w->reason == REASON_IDLE ? w->in : w->reason;
 }
-
-/* The circle in which it waits at that moment, from 1; 0: none. */
-uint32_t stuck_in_circle(const struct summary *s, const struct thread *t, uint64_t ts);
 
 #endif

@@ -404,9 +404,9 @@ int summary_new(struct model *m, const struct summary_opts *opts, struct summary
 	summary_locks(s, chosen);
 	take_waits(s, chosen);
 	summary_blame(s, chosen);
+	summary_stuck(s, chosen);
 	summary_stalls(s, chosen);
 	summary_finding(s);
-	summary_stuck(s, chosen);
 	if (opts->order == ORDER_TELLING)
 		deadlocked_first(s);
 	crowd_sums_done(&s->crowds);

@@ -5,6 +5,7 @@
 #define X 0x10000
 #define Y 0x20000
 #define Z 0x30000
+#define MS 1000000ull
 
 /* Threads 2 to n are on CPUs of their numbers. */
 static void begin(struct feed *f, uint32_t n)
@@ -63,6 +64,47 @@ static void test_circle(void **state)
 	assert_false(stuck(s, 5)->for_stuck);
 	assert_null(stuck(s, 6));
 	assert_false(stuck(s, 2)->before);
+	finish(f, s);
+}
+
+/* From when the circle closed, a deadlock is one stall: of its threads and of those behind them. */
+static void test_deadlock_is_a_stall(void **state)
+{
+	struct feed feed, *f = &feed;
+	const struct stall *st;
+	struct summary *s;
+
+	begin(f, 4);
+	SLEEP_ON(100 * MS, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(110 * MS, 4, 4, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(300 * MS, 3, 3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	s = end(f, 1000 * MS);
+	assert_int_equal(s->stalls.list.n, 2);
+	st = &s->stalls.list.v[0];
+	assert_int_equal(st->circle, 1);
+	assert_int_equal(st->start, 300 * MS);
+	assert_int_equal(st->ns, 700 * MS);
+	assert_int_equal(st->threads, 3);
+	assert_int_equal(st->lost, 3 * 700 * MS);
+	assert_int_equal(st->culprit->tid, 3);
+	assert_int_equal(s->locks.v[st->lock].address, X);
+	/* Before, two of them stood behind the third, which ran. */
+	st = &s->stalls.list.v[1];
+	assert_int_equal(st->circle, 0);
+	assert_int_equal(st->start, 110 * MS);
+	assert_int_equal(st->ns, 190 * MS);
+	assert_int_equal(st->threads, 2);
+	assert_int_equal(st->lost, 2 * 190 * MS);
+	assert_int_equal(s->stalls.total, 890 * MS);
+	finish(f, s);
+	/* Two threads with nobody behind them are one, too. */
+	begin(f, 3);
+	SLEEP_ON(100 * MS, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(300 * MS, 3, 3, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	s = end(f, 1000 * MS);
+	assert_int_equal(s->stalls.list.n, 1);
+	assert_int_equal(s->stalls.list.v[0].circle, 1);
+	assert_int_equal(s->stalls.list.v[0].threads, 2);
 	finish(f, s);
 }
 
@@ -289,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_deadlock_is_a_stall),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_process_ended),
 		cmocka_unit_test(test_process_killed),

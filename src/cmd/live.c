@@ -23,11 +23,14 @@
 #include "cmd/screen.h"
 #include "model/load.h"
 #include "record/symbolize.h"
+#include "report/lead.h"
+#include "report/words.h"
 #include "store/reader.h"
 
 #define REFRESH_NS NSEC_PER_SEC
 #define FIRST_NS (100 * NSEC_PER_MSEC) /* until there is something to read */
 #define NAMING_NS (2 * NSEC_PER_SEC)   /* in one refresh, at most */
+#define UNREAD_NS NSEC_PER_SEC	       /* what is not in the file yet is younger */
 enum { PAUSES = 3 };		       /* times as long as the work */
 
 struct live {
@@ -88,18 +91,61 @@ static bool live_follow(struct display *d)
 	return !model_follow_more(d->model, d->reader);
 }
 
+/* Threads that hang make no events, and time passes all the same. */
+static void pass_silence(struct model *m)
+{
+	uint64_t now = clock_mono_ns() - UNREAD_NS;
+	struct event end = {.ts = now, .kind = EV_MARK, .mark = {.what = MARK_END}};
+
+	if (m->timeline.now && now > m->timeline.now)
+		model_event(m, &end);
+}
+
 static void heading(const struct display *d, const struct summary *s, FILE *out)
 {
-	const struct losses *l = &s->model->losses;
-	uint64_t lost = l->by_class[LOSS_CLASS_EVENT] + l->by_class[LOSS_CLASS_SAMPLE];
-	char time[16], count[16];
+	char time[16];
 
-	fprintf(out, "thaw locks: %s, %zu thread%s",
+	fprintf(out, "thaw locks: %s, %zu thread%s; %s ends",
 		units_duration(time, sizeof(time), model_window_ns(s->model)), s->threads.n,
-		s->threads.n == 1 ? "" : "s");
-	if (lost)
-		fprintf(out, ", %s events lost", units_count(count, sizeof(count), lost));
-	fprintf(out, "; %s ends", d->screen.keys ? "q" : "Ctrl-C");
+		s->threads.n == 1 ? "" : "s", d->screen.keys ? "q" : "Ctrl-C");
+}
+
+/* Threads that let go of their locks just now may look like a circle for a moment. */
+static bool is_deadlocked(const struct summary *s)
+{
+	for (size_t i = 0; i < s->stalls.list.n; i++)
+		if (s->stalls.list.v[i].circle == 1)
+			return s->stalls.list.v[i].ns >= REFRESH_NS;
+	return false;
+}
+
+/* What comes before the table: a deadlock, and what was lost. Returns how many lines it took. */
+static size_t live_lead(const struct display *d, const struct summary *s, FILE *out)
+{
+	uint32_t cause = words_main_loss(&s->model->losses);
+	struct buf b = {0};
+	size_t lines = 0, n = 0;
+	char *text = NULL;
+	FILE *mem = open_memstream(&text, &n);
+
+	if (!mem)
+		return 0;
+	if (is_deadlocked(s) && lead_deadlock(s, &b))
+		words_wrap(mem, buf_cstr(&b), 0, 0, d->screen.cols);
+	buf_clear(&b);
+	if (cause < LOSS_CAUSES) {
+		words_loss(&b, cause, s->model->losses.by_cause[cause]);
+		words_wrap(mem, buf_cstr(&b), 0, 0, d->screen.cols);
+	}
+	buf_done(&b);
+	fclose(mem);
+	for (size_t i = 0; i < n; i++)
+		lines += text[i] == '\n';
+	/* The next line begins with its own line break. */
+	if (n)
+		fprintf(out, "\n%.*s", (int)n - 1, text);
+	free(text);
+	return lines;
 }
 
 /* In the copy: everything that the model knows becomes text. */
@@ -109,7 +155,9 @@ static void snapshot(struct display *d, FILE *out)
 	struct locks_opts opts = *d->opts->view;
 	lock_list picked = {0};
 	struct summary *s;
+	size_t room = screen_room(&d->screen, !d->opts->keys), taken;
 
+	pass_silence(d->model);
 	model_follow_finish(d->model, d->reader, d->opts->path);
 	opts.width = d->screen.cols;
 	if (summary_new(d->model, &sopts, &s) || locks_pick(s, &opts, &picked)) {
@@ -117,8 +165,9 @@ static void snapshot(struct display *d, FILE *out)
 		return;
 	}
 	heading(d, s, out);
+	taken = live_lead(d, s, out);
 	if (picked.n)
-		locks_table(s, &opts, &picked, screen_room(&d->screen, !d->opts->keys), out);
+		locks_table(s, &opts, &picked, room > taken ? room - taken : 0, out);
 	else
 		fputs("\nNobody has waited for a lock so far.\n", out);
 }

@@ -212,7 +212,7 @@ static void put_all(struct json *j, const struct query *q)
 	json_u64(j, "samples", m->samples);
 	put_text(j, q->summary);
 	put_about(j, q->summary);
-	json_put_finding(j, q->summary);
+	json_put_finding(j, q->summary, NULL);
 	put_reasons(j);
 	put_threads(j, q);
 	json_u64(j, "cpus", q->columns.cpus.n);

@@ -88,6 +88,14 @@ static void put_lock_ref(struct json *j, const char *key, const struct summary *
 		json_null(j, key);
 }
 
+static void put_lock_place(struct json *j, const struct summary *s, size_t lock,
+			   json_lock_places *places)
+{
+	if (places && lock < s->locks.n)
+		lock = places[lock] ? places[lock] - 1 : SIZE_MAX;
+	put_lock_ref(j, "lock", s, lock);
+}
+
 static void put_waiter(struct json *j, const struct summary *s, const struct lock_waiter *w)
 {
 	json_obj(j, NULL);
@@ -153,6 +161,7 @@ void json_put_lock(struct json *j, const struct summary *s, const struct lock_su
 	json_u64(j, "total_wait_ns", l->total);
 	json_u64(j, "max_wait_ns", l->max);
 	json_u64(j, "max_start_unix_ns", model_unix_ns(s->model, l->max_start));
+	json_put_offset(j, "max_start_ns", s->model, l->max_start);
 	json_u64(j, "max_tid", l->max_thread ? l->max_thread->tid : 0);
 	json_u64(j, "p50_ns", l->p50);
 	json_u64(j, "p99_ns", l->p99);
@@ -313,7 +322,7 @@ static void put_until(struct json *j, const struct summary *s, const struct stuc
 }
 
 /* Circles of threads, each of which waits for the next one, when the recording ended. */
-void json_put_deadlocks(struct json *j, const struct summary *s)
+void json_put_deadlocks(struct json *j, const struct summary *s, json_lock_places *places)
 {
 	const struct stuck *st = &s->stuck;
 
@@ -331,7 +340,7 @@ void json_put_deadlocks(struct json *j, const struct summary *s)
 
 			json_obj(j, NULL);
 			json_put_who(j, w->thread);
-			put_lock_ref(j, "lock", s, w->lock);
+			put_lock_place(j, s, w->lock, places);
 			put_party(j, "waits_for", w->for_);
 			json_bool(j, "since_before", w->before);
 			json_u64(j, "since_ns", w->start - s->model->timeline.begin);
@@ -378,17 +387,20 @@ void json_put_stuck(struct json *j, const struct summary *s, size_t rows)
 }
 
 /* With the report's first sentence, so that consumers need not write their own. */
-void json_put_finding(struct json *j, const struct summary *s)
+void json_put_finding(struct json *j, const struct summary *s, json_lock_places *places)
 {
 	const struct finding *f = &s->finding;
+	struct lead_about about;
 	struct buf b = {0};
 
+	lead_about(s, &about);
 	json_obj(j, "finding");
 	lead_sentence(s, &b);
 	json_str(j, "sentence", b.len ? buf_cstr(&b) : "");
 	buf_done(&b);
+	json_str(j, "about", about.what);
 	json_bool(j, "found", f->found);
-	put_lock_ref(j, "lock", s, f->found ? f->lock : SIZE_MAX);
+	put_lock_place(j, s, f->found ? f->lock : SIZE_MAX, places);
 	json_str(j, "group", f->found ? f->group : NULL);
 	json_u64(j, "threads", f->threads);
 	json_arr(j, "victims");

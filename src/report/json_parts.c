@@ -243,6 +243,11 @@ void json_put_file(struct json *j, const char *key, const struct waited_file *f)
 	json_obj_end(j);
 }
 
+void json_put_offset(struct json *j, const char *key, const struct model *m, uint64_t ts)
+{
+	json_u64(j, key, ts > m->timeline.begin ? ts - m->timeline.begin : 0);
+}
+
 void json_put_address(struct json *j, const char *key, uint64_t address)
 {
 	char text[24];

@@ -28,6 +28,8 @@ void json_put_times(struct json *j, const struct model *m, const uint64_t total[
 void json_put_who(struct json *j, const struct thread *t);
 /* path, type and source of the file that is waited for; null if it is not known. */
 void json_put_file(struct json *j, const char *key, const struct waited_file *f);
+/* A moment, since the recording began; 0 if it has none. */
+void json_put_offset(struct json *j, const char *key, const struct model *m, uint64_t ts);
 /* "0x55d0c0de": numbers beyond 2^53 do not survive every reader. */
 void json_put_address(struct json *j, const char *key, uint64_t address);
 
@@ -36,10 +38,13 @@ struct lock_sum;
 void json_put_lock(struct json *j, const struct summary *s, const struct lock_sum *l);
 void json_put_blame(struct json *j, const struct summary *s, size_t rows);
 void json_put_stalls(struct json *j, const struct summary *s, size_t rows);
-void json_put_deadlocks(struct json *j, const struct summary *s);
+/* In a document that lists only some locks: the place of each of the summary's there, + 1; 0: it is
+ * not there. NULL: all are there, in their order. */
+typedef const size_t json_lock_places;
+void json_put_deadlocks(struct json *j, const struct summary *s, json_lock_places *places);
 /* Threads that were stuck, without those that waited for work or for something from outside. */
 void json_put_stuck(struct json *j, const struct summary *s, size_t rows);
-void json_put_finding(struct json *j, const struct summary *s);
+void json_put_finding(struct json *j, const struct summary *s, json_lock_places *places);
 /* Did the kernel report its own locks? */
 void json_put_kernel_locks(struct json *j, const struct summary *s);
 

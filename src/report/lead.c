@@ -168,12 +168,15 @@ void lead_about(const struct summary *s, struct lead_about *ret)
 
 	*ret = (struct lead_about){.lock = SIZE_MAX};
 	if (s->stuck.circles) {
+		ret->what = "deadlock";
 		ret->wait = true;
 		ret->lock = s->stuck.waits.v[0].lock;
 	} else if (lock) {
+		ret->what = "lock";
 		ret->wait = true;
 		ret->lock = f->lock;
 	} else if (s->threads.n) {
+		ret->what = lead_cause_about(s);
 		ret->wait = lead_cause_waits(s);
 	}
 }

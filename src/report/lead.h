@@ -11,8 +11,9 @@ void lead_sentence(const struct summary *s, struct buf *b);
 
 /* What the lead is about: where a reader looks next. */
 struct lead_about {
-	bool wait;   /* waiting; else what ran */
-	size_t lock; /* into summary.locks; SIZE_MAX: none */
+	const char *what; /* "deadlock", "lock", or as lead_cause_about(); NULL: there is no lead */
+	bool wait;	  /* waiting; else what ran */
+	size_t lock;	  /* into summary.locks; SIZE_MAX: none */
 };
 void lead_about(const struct summary *s, struct lead_about *ret);
 
@@ -21,6 +22,11 @@ void lead_lock(const struct summary *s, struct buf *b);
 
 /* lead_cause.c: without such a lock, what else took the time; two sentences at most. */
 void lead_cause(const struct summary *s, struct buf *b);
+
+/* lead_cause.c: what its first sentence is about: "reason" (what threads waited for), "function"
+ * (where CPU time went), "stuck" (waits that did not end), "pool" (threads that look idle, and who
+ * wakes them), "idle"; NULL: it says nothing. */
+const char *lead_cause_about(const struct summary *s);
 
 /* lead_cause.c: is its first sentence about waiting? */
 bool lead_cause_waits(const struct summary *s);

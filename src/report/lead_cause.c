@@ -128,6 +128,32 @@ bool lead_cause_waits(const struct summary *s)
 	return is_quiet(s) && (!lead_all_known(s) || lead_pool(s, NULL) || lead_question(s, NULL));
 }
 
+static const char *about_idle(const struct summary *s)
+{
+	struct buf b = {0};
+	bool open = !(s->model->facts.unseen & (UNSEEN_LOCKS | UNSEEN_WAIT_STACKS)) &&
+		    lead_open_question(s, &b);
+
+	buf_done(&b);
+	return open ? "stuck" : lead_pool(s, NULL) ? "pool" : "idle";
+}
+
+const char *lead_cause_about(const struct summary *s)
+{
+	bool reason = s->finding.found && s->finding.lock >= s->locks.n;
+	uint64_t hot = hottest_ns(s);
+
+	if (is_about_file(s))
+		return "stuck";
+	if (!reason && is_quiet(s))
+		return about_idle(s);
+	if (hot && (!reason || hot > s->finding.waited))
+		return "function";
+	if (reason)
+		return "reason";
+	return lead_stuck_file(s, NULL) ? "stuck" : NULL;
+}
+
 void lead_cause(const struct summary *s, struct buf *b)
 {
 	const struct finding *f = &s->finding;

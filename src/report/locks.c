@@ -260,18 +260,25 @@ void locks_text(const struct summary *s, const struct locks_opts *o, const lock_
 void locks_json(const struct summary *s, const struct locks_opts *o, const lock_list *picked,
 		FILE *out)
 {
+	size_t n = o->top && o->top < picked->n ? o->top : picked->n;
+	size_t *places = mem_zalloc((s->locks.n + 1) * sizeof(*places));
 	struct json j;
 
+	for (size_t i = 0; i < n; i++)
+		places[picked->v[i] - s->locks.v] = i + 1;
 	json_init(&j, out);
 	json_obj(&j, NULL);
 	json_str(&j, "schema", LOCKS_SCHEMA);
 	json_put_capture(&j, s->model);
 	json_put_losses(&j, s);
+	json_put_finding(&j, s, places);
 	json_put_kernel_locks(&j, s);
 	json_u64(&j, "locks_total", picked->n);
 	json_arr(&j, "locks");
-	for (size_t i = 0; i < picked->n && (!o->top || i < o->top); i++)
+	for (size_t i = 0; i < n; i++)
 		json_put_lock(&j, s, picked->v[i]);
 	json_arr_end(&j);
+	json_put_deadlocks(&j, s, places);
 	json_obj_end(&j);
+	free(places);
 }

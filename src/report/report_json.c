@@ -94,6 +94,7 @@ static void put_wait(struct json *j, const struct summary *s, const struct wait_
 	json_u64(j, "not_ended", w->open);
 	json_u64(j, "max_ns", w->max);
 	json_u64(j, "max_start_unix_ns", model_unix_ns(m, w->max_start));
+	json_put_offset(j, "max_start_ns", m, w->max_start);
 	json_u64(j, "max_tid", w->max_thread ? w->max_thread->tid : 0);
 	json_u64(j, "threads", w->threads);
 	json_put_stack(j, "stack", &s->model->names, w->kstack, w->ustack);
@@ -153,8 +154,8 @@ void report_put_json(const struct summary *s, const struct report_opts *opts, st
 	json_arr_end(j);
 	json_put_blame(j, s, rows(opts, s->blame.rows.n));
 	json_put_stalls(j, s, rows(opts, s->stalls.list.n));
-	json_put_finding(j, s);
-	json_put_deadlocks(j, s);
+	json_put_finding(j, s, NULL);
+	json_put_deadlocks(j, s, NULL);
 	json_put_stuck(j, s, rows(opts, s->stuck.waits.n));
 	put_cpus(j, s->model);
 	json_obj_end(j);

@@ -50,6 +50,20 @@ def check_lock(lock):
         need(party, PARTY, f"{name}: party")
 
 
+def check_refs(r):
+    refs = {None, *range(len(r["locks"]))}
+    assert r["finding"]["lock"] in refs
+    for d in r["deadlocks"]:
+        circle = d["threads"]
+        for one, after in zip(circle, circle[1:] + circle[:1]):
+            assert one["lock"] in refs
+            assert one["waits_for"]["tid"] == after["tid"], "no circle"
+    if r["finding"]["about"] == "deadlock":
+        assert all(t["comm"] in r["finding"]["sentence"] for t in r["deadlocks"][0]["threads"])
+    else:
+        assert not r["deadlocks"], "a deadlock that the sentence does not say"
+
+
 def check_locks(r):
     for lock in r["locks"]:
         check_lock(lock)
@@ -71,14 +85,24 @@ def check_locks(r):
     assert [s["ns"] for s in r["stalls"]] == sorted((s["ns"] for s in r["stalls"]), reverse=True)
     for w in r["waits"]:
         assert w["lock"] in refs
-    assert r["finding"]["lock"] in refs
+    dead = [s for s in r["stalls"] if s["deadlock"]]
+    assert len(dead) == len(r["deadlocks"]), "a deadlock is one stall"
+    for s, d in zip(dead, r["deadlocks"] if len(dead) == 1 else []):
+        assert s["threads"] == len(d["threads"]) + d["behind"]
+        assert s["start_ns"] == max(t["since_ns"] for t in d["threads"])
+    begin = r["capture"]["start_unix_ns"]
+    for w in r["waits"] + r["locks"]:
+        assert not begin or w["max_start_unix_ns"] - begin == w["max_start_ns"], "two moments"
+    check_refs(r)
 
 
 def check(r):
     if r["schema"] == "thaw.locks/1":
-        need(r, ["capture", "losses", "kernel_locks_recorded", "locks", "locks_total"], "locks")
+        need(r, ["capture", "losses", "finding", "kernel_locks_recorded", "locks", "locks_total",
+                 "deadlocks"], "locks")
         for lock in r["locks"]:
             check_lock(lock)
+        check_refs(r)
         return
     need(r, TOP, "report")
     assert r["schema"] == "thaw.report/1"

@@ -10,9 +10,10 @@ import sys
 import termios
 import time
 
-from harness import SERVER, THAW, check, run, start, stop, tests_of, thaw, wait_until
+from harness import BUILD, SERVER, THAW, check, run, start, stop, tests_of, thaw, wait_until
 from terminal import Session
 
+HANGS = os.path.join(BUILD, "workload", "hangs")
 BESIDE = True   # compares no clocks: test/run puts others next to it
 
 
@@ -68,6 +69,30 @@ def test_a_commands_output_stays():
     shown = [line for line in s.terminal.kept + s.terminal.text().splitlines() if "line" in line]
     check(shown == [f"line {i} end" for i in range(1, 61)], f"{shown}")
     check("thaw locks:" not in s.terminal.text(), "the table of the way is gone")
+
+
+def test_a_deadlock_comes_first():
+    """The screen says it while it records, above the table and within its width; so does the answer, also as JSON."""
+    work = start([HANGS, "mutexes"], start_new_session=True)
+    try:
+        pid = json.loads(work.stdout.readline())["pid"]
+        s = Session([THAW, "locks", "-p", pid, "--keep", "kept.thaw"], rows=40, cols=80)
+        said = re.compile(r"ends charger and expirer are deadlocked: charger waits for sessions .* Locks ")
+        s.until(lambda t: said.search(" ".join(t.text().split())), 30, "no deadlock")
+        rows = s.terminal.text().splitlines()
+        check(not any(line.rstrip().endswith("..") for line in rows), f"cut off: {rows}")
+        s.type("q")
+        s.until(lambda t: "Who held it" in t.text(), 30, "no answer at the end")
+        check(s.wait() == 0, "exit status")
+    finally:
+        os.killpg(work.pid, signal.SIGKILL)
+        stop(work)
+    answer = json.loads(thaw("locks", "kept.thaw", "--json").stdout)
+    check(answer["finding"]["about"] == "deadlock", answer["finding"])
+    check({t["comm"] for t in answer["deadlocks"][0]["threads"]} == {"charger", "expirer"}, answer["deadlocks"])
+    for t in answer["deadlocks"][0]["threads"]:
+        lock = answer["locks"][t["lock"]]
+        check(t["comm"] in [w["comm"] for w in lock["waiters"]], f"{t} does not wait for {lock['name']}")
 
 
 def test_another_size():

@@ -13,7 +13,7 @@ import { makePanel } from "./panel";
 import { ticks } from "./timeline-axis";
 import { pageTip } from "./timeline-tip";
 import type { State } from "./state";
-import { clamp, duration, el, since } from "./util";
+import { clamp, clock, duration, el, moments, since } from "./util";
 import { unseenWords } from "./words";
 
 interface ChartReply {
@@ -148,13 +148,21 @@ export function mountChart(root: HTMLElement, page: Page): void {
 		ctx.fillStyle = cssColour("--ink-2");
 		ctx.font = "11px system-ui, sans-serif";
 		const { step, at: marks } = ticks(chart!, width);
+		const gap = marks.length > 1 ? x(marks[1]!, width) - x(marks[0]!, width) : width;
 		for (const ts of marks) {
 			const px = Math.round(x(ts, width));
 			ctx.fillStyle = cssColour("--line");
 			ctx.fillRect(px, 3, 1, AXIS - 5);
 			ctx.fillStyle = cssColour("--ink-2");
-			if (px + 60 < width)
-				ctx.fillText(since(ts, step), px + 5, AXIS / 2);
+			if (px + 60 >= width)
+				continue;
+			const text = since(ts, step);
+			ctx.fillText(text, px + 5, AXIS / 2);
+			const left = px + 5 + ctx.measureText(`${text} `).width;
+			const day = clock(page.info, ts, step >= 1e9 ? 0 : step >= 1e6 ? 3 : 6);
+			ctx.fillStyle = cssColour("--ink-3");
+			if (page.info.begin_unix_ns && left + ctx.measureText(`${day} `).width < Math.min(width, px + gap))
+				ctx.fillText(day, left, AXIS / 2);
 		}
 	}
 
@@ -181,7 +189,7 @@ export function mountChart(root: HTMLElement, page: Page): void {
 		const grain = (chart!.to - chart!.from) / 1000;
 		return [chart!.names[p.name[i]!] ?? "?",
 			`${cls < 0 ? "ran and waited" : cls === RUNNING ? "ran" : `waited: ${className(page, cls)}`}` +
-			`, ${since(p.start[i]!, grain)} to ${since(p.end[i]!, grain)}, ` +
+			`, ${moments(page.info, { from: p.start[i]!, to: p.end[i]! }, grain)}, ` +
 			`${duration(p.end[i]! - p.start[i]!)}${p.inlined[i] ? ", inlined" : ""}` +
 			`${p.kernel[i] ? ", kernel" : ""}`];
 	}

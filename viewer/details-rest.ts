@@ -7,7 +7,7 @@
 import type { Page } from "./page";
 import { chip, className, LOST, RUNNING, stackOrder } from "./palette";
 import { count, duration, el, isOfTwo, percent, plural, sideWords } from "./util";
-import { timeless, unseenWords } from "./words";
+import { lossWords, timeless, unseenWords } from "./words";
 
 /* Time of all threads together, by class. */
 function totals(page: Page): Map<number, number> {
@@ -72,12 +72,11 @@ export function notes(page: Page): { text: string; bad: boolean }[] {
 		bad(info.capture.damage);
 	if (!info.capture.complete)
 		bad("The recording did not end in an orderly way; what was written until then is here.");
-	const events = number(info.losses, "events");
-	const samples = number(info.losses, "samples");
+	for (const text of lossWords(info.losses.by_cause))
+		bad(text);
 	const time = number(info.losses, "thread_time_ns");
-	if (events || samples)
-		bad(`${count(events)} events and ${count(samples)} samples were lost` +
-			(time ? `: ${duration(time)} of threads' time is not known (hatched).` : "."));
+	if (time)
+		bad(`${duration(time)} of threads' time is not known (hatched).`);
 	for (const what of info.capture.unseen)
 		bad(unseenWords(page, what));
 	if (info.blackouts.length)

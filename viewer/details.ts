@@ -48,7 +48,7 @@ export function mountDetails(root: HTMLElement, page: Page, act: DetailActions):
 function sentence(page: Page, i: Interval): string {
 	const name = page.thread(i.thread)?.comm ?? "?";
 	const lock = i.lock ? ` (${i.lock.name})` : "";
-	return `${name} ${classWords(page, i.class)}${lock} ${duration(i.end - i.start)}, from ${since(i.start)}`;
+	return `${name} ${classWords(page, i.class)}${lock} ${duration(i.end - i.start)}, from ${moment(page.info, i.start)}`;
 }
 
 function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
@@ -81,7 +81,7 @@ function ofInterval(page: Page, act: DetailActions, i: Interval): Node[] {
 	parts.push(list, moves(page, act, i));
 	if (i.stack.length)
 		parts.push(stackBox(i.kind === "waiting" ? "Where it waited"
-			: `Where it ran${i.sample_ts === null ? "" : `, at ${since(i.sample_ts)}`}`,
+			: `Where it ran${i.sample_ts === null ? "" : `, at ${moment(page.info, i.sample_ts, 1e3)}`}`,
 			i.stack));
 	/* Readers want the waiter's stack first: the waker's starts closed. */
 	if (i.waker?.stack.length)

@@ -7,9 +7,8 @@
 import type { FlameTree } from "./flame-data";
 import type { Page, Range } from "./page";
 import { isDark } from "./palette";
-import { rangeWords } from "./panel";
 import type { State } from "./state";
-import { el, isOfTwo } from "./util";
+import { el, isOfTwo, moments } from "./util";
 
 type Rgb = readonly [number, number, number];
 
@@ -70,7 +69,7 @@ export function diffLegend(page: Page, state: State, clear: () => void): HTMLEle
 	const words = (range: Range, which: 0 | 1) => {
 		const side = page.info.compared?.sides[which];
 		return side && isOfTwo(page.info) && side.from === range.from && side.from + side.ns === range.to
-			? side.name : rangeWords(range);
+			? side.name : moments(page.info, range);
 	};
 	return el("div", { class: "diff-legend", "data-test": "diff-legend" },
 		el("span", {}, `first ${words(first, 0)}`),

@@ -13,7 +13,7 @@ import type { Page, Range } from "./page";
 import { choice, makePanel } from "./panel";
 import { same, type State } from "./state";
 import { pageTip } from "./timeline-tip";
-import { count, duration, el, since } from "./util";
+import { count, duration, el, moments } from "./util";
 import { nothingWords, unseenWords } from "./words";
 
 const ROWS = 50;
@@ -84,12 +84,12 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 	const isSamples = () => page.state.get().heat.kind === "samples";
 	const amount = (v: number) => (isSamples() ? `${count(v)} ${v === 1 ? "sample" : "samples"}`
 		: `${duration(v * 1000)} of waiting`);
+	const when = (range: Range) => moments(page.info, range, heat!.nsPerRow);
 	const span = (a: number, b: number): Range => cellRange(heat!, a, b, page.info.duration_ns);
 
 	function words(cell: number): string {
 		const one = span(cell, cell);
-		const grain = heat!.nsPerRow;
-		return `${since(one.from, grain)} to ${since(one.to, grain)}: ${amount(heat!.values[cell]!)}`;
+		return `${when(one)}: ${amount(heat!.values[cell]!)}`;
 	}
 
 	function describe(cell: number): void {
@@ -100,8 +100,7 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 		}
 		const range = anchor >= 0 ? span(anchor, cell) : null;
 		status.textContent = range
-			? `${since(range.from, heat.nsPerRow)} to ${since(range.to, heat.nsPerRow)}, ` +
-			  duration(range.to - range.from)
+			? `${when(range)}, ${duration(range.to - range.from)}`
 			: words(cell);
 	}
 
@@ -155,8 +154,7 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 			if (cell >= 0)
 				drag.to = cell;
 			const r = span(drag.from, drag.to);
-			status.textContent = `${since(r.from, heat!.nsPerRow)} to ${since(r.to, heat!.nsPerRow)}, ` +
-				duration(r.to - r.from);
+			status.textContent = `${when(r)}, ${duration(r.to - r.from)}`;
 			surface.redraw();
 			return;
 		}
@@ -167,7 +165,7 @@ export function mountHeatmap(root: HTMLElement, page: Page): void {
 		}
 		const one = span(cell, cell);
 		tip.show(e.clientX, e.clientY - 8, e.clientY + 12, amount(heat!.values[cell]!),
-			`${since(one.from, heat!.nsPerRow)} to ${since(one.to, heat!.nsPerRow)}`);
+			when(one));
 	});
 	box.addEventListener("pointerup", () => drag && pick(drag.from, drag.to, drag.second));
 	box.addEventListener("pointercancel", () => {

@@ -9,7 +9,7 @@ import { fitText } from "./flame-draw";
 import type { Page } from "./page";
 import { color, RUNNING } from "./palette";
 import { pageTip } from "./timeline-tip";
-import { count, duration, el, since } from "./util";
+import { count, duration, el, moments } from "./util";
 
 export interface Side {
 	thread: number | null;
@@ -127,7 +127,8 @@ export function makeLockLanes(page: Page): {
 		const top = box.getBoundingClientRect().top + hit.i * LANE;
 		tip.show(e.clientX, top, top + LANE,
 			`${hit.lane.name} ${hit.lane.holds ? "held it while others waited" : "waited"}`,
-			`${duration(ns[hit.at]!)} from ${since(start[hit.at]!)} to ${since(end[hit.at]!)}`);
+			`${duration(ns[hit.at]!)}, ` +
+			moments(page.info, { from: start[hit.at]!, to: end[hit.at]! }));
 	});
 	box.addEventListener("pointerleave", () => tip.hide());
 	box.addEventListener("click", (e) => {
@@ -154,8 +155,8 @@ export function makeLockLanes(page: Page): {
 			surface.canvas.setAttribute("aria-label", lanes.map((l) =>
 				`${l.name} ${l.holds ? "held it" : "waited"} ${duration(l.side.ns)}`).join("; "));
 			words.textContent = !lanes.length
-				? `Nobody waited for it from ${since(next.from, 1e6)} to ${since(next.to, 1e6)}, which the timeline shows.`
-				: `${since(next.from, 1e6)} to ${since(next.to, 1e6)}, as the timeline` +
+				? `Nobody waited for it in what the timeline shows, ${moments(page.info, next, 1e6)}.`
+				: `${moments(page.info, next, 1e6)}, as the timeline` +
 				  (hidden > 0 ? `; ${count(hidden)} more threads` : "");
 			surface.redraw();
 		},

@@ -10,7 +10,7 @@ import { SHOWN } from "./layout";
 import type { Page, Range } from "./page";
 import { onScheme } from "./palette";
 import { same, scope, type State } from "./state";
-import { count, duration, el, moment, plural, since } from "./util";
+import { count, duration, el, moments, plural } from "./util";
 import { timeless } from "./words";
 
 const CALM_MS = 150;
@@ -67,11 +67,6 @@ export function idleToggle(page: Page): HTMLElement {
 	return root;
 }
 
-export function rangeWords(range: Range): string {
-	const grain = (range.to - range.from) / 100;
-	return `${since(range.from, grain)} to ${since(range.to, grain)}`;
-}
-
 /* "worker-1", "worker-1 and worker-2", "worker-1 and 3 more" */
 export function threadWords(page: Page, threads: readonly number[] | null): string {
 	if (!threads)
@@ -85,7 +80,7 @@ export function threadWords(page: Page, threads: readonly number[] | null): stri
 export function scopeWords(page: Page, range: Range, who: string): string {
 	const all = timeless(page) || (range.from <= 0 && range.to >= page.info.duration_ns);
 	const where = timeless(page) ? "the whole recording" : all ? `the whole ${duration(page.info.duration_ns)}`
-		: `${rangeWords(range)} (${duration(range.to - range.from)})`;
+		: `${moments(page.info, range)}, ${duration(range.to - range.from)}`;
 	return `${where}, ${who}`;
 }
 
@@ -109,8 +104,7 @@ function makeHead(page: Page, tools: HTMLElement, words: () => string): {
 	const update = () => {
 		const state = page.state.get();
 		text.textContent = words();
-		text.title = state.sel && !timeless(page)
-			? `${words()}\n${moment(page.info, state.sel.from)} to ${moment(page.info, state.sel.to)}` : words();
+		text.title = words();
 		whole.hidden = !state.sel;
 		all.hidden = !state.threads;
 	};

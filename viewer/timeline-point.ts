@@ -149,7 +149,7 @@ export class Pointing {
 			return this.tip.hide();
 		const t = i.thread === null ? undefined : this.page.thread(i.thread);
 		const what = t ? `${t.comm} ran ${duration(i.end - i.start)}` : "none of these threads";
-		this.put(row, what, `CPU ${cpu} · from ${since(i.start, 1e4)}`);
+		this.put(row, what, `CPU ${cpu} · from ${since(i.start, 1e4)}, ${clock(this.page.info, i.start)}`);
 	}
 
 	private put(row: Row, title: string, text: string): void {

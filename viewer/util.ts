@@ -4,7 +4,7 @@
  * same in both), and the one way in which the page makes elements: text only ever arrives as
  * text, so a thread named "<script>" is a thread with an odd name.
  */
-import type { Info, Side } from "./page";
+import type { Info, Range, Side } from "./page";
 
 const US = 1e3;
 const MS = 1e6;
@@ -82,10 +82,29 @@ export function clock(info: Info, ns: number, digits = 3): string {
 	return digits ? `${base}.${String(frac).padStart(digits, "0")}` : base;
 }
 
+/* Digits behind a second's point, as many as `grain` (ns) calls for, but whole milliseconds. */
+function digitsFor(grain: number): number {
+	return Math.min(9, Math.max(3, Math.ceil(9 - Math.log10(Math.max(1, grain)))));
+}
+
+/* Both forms of some moments: 13:45:30.750 to 13:45:31.000 (+3.200s to +3.450s) */
+function bothForms(info: Info, at: number[], grain: number): string {
+	const digits = digitsFor(grain);
+	const offset = (ns: number) => `+${(Math.floor(ns / 10 ** (9 - digits)) / 10 ** digits).toFixed(digits)}s`;
+	const offsets = at.map(offset).join(" to ");
+	/* The clock's numbers have no room for more than microseconds. */
+	const clocks = at.map((ns) => clock(info, ns, Math.min(6, digits))).join(" to ");
+	return info.begin_unix_ns ? `${clocks} (${offsets})` : offsets;
+}
+
 /** A moment in both forms, as reports write it and --from takes it: 13:45:30.750 (+3.200s) */
-export function moment(info: Info, ns: number): string {
-	const offset = `+${(Math.floor(ns / MS) / 1e3).toFixed(3)}s`;
-	return info.begin_unix_ns ? `${clock(info, ns)} (${offset})` : offset;
+export function moment(info: Info, ns: number, grain = MS): string {
+	return bothForms(info, [ns], grain);
+}
+
+/** The same of a range. */
+export function moments(info: Info, range: Range, grain = (range.to - range.from) / 100): string {
+	return bothForms(info, [range.from, range.to], grain);
 }
 
 export function date(info: Info, ns = 0): string {

@@ -4,10 +4,11 @@
  * what there is not: a table without rows says why.
  */
 import LOCK_KINDS from "../src/model/lock/lock.def";
+import LOSSES from "../src/wire/loss.def";
 import UNSEEN from "../src/wire/unseen.def";
 import type { Page } from "./page";
 import type { State } from "./state";
-import { isOfTwo } from "./util";
+import { isOfTwo, plural } from "./util";
 
 function table(text: string, row: RegExp): Map<string, string> {
 	return new Map([...text.matchAll(row)].map((m) => [m[1]!, m[2]!]));
@@ -16,6 +17,24 @@ function table(text: string, row: RegExp): Map<string, string> {
 const KINDS = table(LOCK_KINDS, /^LOCK_KIND\(\d+, \w+, "([^"]+)", "([^"]+)"/gm);
 const CLASSES = table(LOCK_KINDS, /^LOCK_KIND\(\d+, \w+, "([^"]+)", "[^"]+", (\w+)/gm);
 const UNSEEN_WORDS = table(UNSEEN, /^UNSEEN\(\d+, \w+, "([^"]+)",\s*"([^"]+)"/gm);
+
+const LOSS_ROW = /^LOSS\(\d+, \w+, "([^"]+)", (\w+), "([^"]*)", "([^"]*)"\)/gm;
+const LOSS_WORDS = new Map([...LOSSES.matchAll(LOSS_ROW)].map((m) =>
+	[m[1]!, { stack: m[2] === "STACK", words: m[3]!, advice: m[4]! }]));
+
+/* "1 record was lost: the ring of a CPU was full: ...; a larger --ring-size helps.": a sentence a
+ * cause, as thaw record says it. Stacks that are missing are not among them. */
+export function lossWords(byCause: unknown): string[] {
+	const list: string[] = [];
+	for (const [cause, n] of Object.entries((byCause ?? {}) as Record<string, number>)) {
+		const loss = LOSS_WORDS.get(cause) ??
+			{ stack: false, words: "a cause that this version does not know", advice: "" };
+		if (!loss.stack && n)
+			list.push(`${plural(n, "record")} ${n === 1 ? "was" : "were"} lost: ${loss.words}` +
+				`${loss.advice ? `; ${loss.advice}` : ""}.`);
+	}
+	return list;
+}
 
 /* "kernel mutex" for "kernel_mutex" */
 export function lockKind(kind: string): string {

@@ -3,8 +3,10 @@
  * Captures that were made to break a page (make_hostile.c): names that are markup, a million intervals,
  * ten thousand threads, torn files, nothing at all. The watch in harness.mjs sees a name come to life.
  */
+import fs from "node:fs";
 import { assert, Tab, report, test } from "./harness.mjs";
 
+const LOSSES = fs.readFileSync(new URL("../../src/wire/loss.def", import.meta.url), "utf8");
 const TABS = ["flame", "functions", "waits", "locks", "threads", "heatmap", "chart"];
 
 /** Looks at everything once. */
@@ -167,6 +169,12 @@ test("what was lost is shown and said", { capture: "lost" }, async (tab) => {
 	await tab.shot("lost");
 	const text = await tab.page.locator("body").innerText();
 	assert.match(text, /not all was seen|lost/i);
+	/* Each cause in the words of its row, with what helps against it. */
+	for (const [cause, n] of Object.entries(report("lost").losses.by_cause)) {
+		const row = new RegExp(`"${cause}", (\\w+), "([^"]*)", "([^"]*)"`).exec(LOSSES);
+		const said = `${n} record${n === 1 ? " was" : "s were"} lost: ${row[2]}${row[3] && `; ${row[3]}`}.`;
+		assert.equal(text.includes(said), row[1] !== "STACK", said);
+	}
 	const lost = report("lost").threads.find((t) => t.lost_ns);
 	assert.ok(lost, "the capture lost nothing");
 	const { x } = await tab.where();

@@ -93,6 +93,45 @@ test("a range picked in the heatmap", { options: { hash: "#tab=heatmap" } }, asy
 	assert.match(text, samples ? new RegExp(`all: ${samples} `) : /No sample/);
 });
 
+/** Both forms of a range of the capture: 13:45:30.750 to 13:45:31.000 (+3.200s to +3.450s) */
+function bothForms(name, from, to) {
+	const begin = report(name).capture.start_unix_ns;
+	const clock = (ns) => {
+		const ms = begin / 1e6 + ns / 1e6;
+		const at = new Date(ms);
+		const two = (n) => String(n).padStart(2, "0");
+		return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.` +
+			String(Math.floor(ms % 1000)).padStart(3, "0");
+	};
+	const offset = (ns) => `+${(ns / 1e9).toFixed(3)}s`;
+	return `${clock(from)} to ${clock(to)} (${offset(from)} to ${offset(to)})`;
+}
+
+test("times by the clock and since the beginning", { capture: "deadlock", options: {
+	hash: "#tab=functions&sel=500000000-1500000000&heat=wait" } }, async (tab) => {
+	const want = bothForms("deadlock", 5e8, 15e8);
+	for (const id of ["functions", "waits", "flame", "threads"]) {
+		await tab.tab(id);
+		const scope = tab.page.getByRole("tabpanel").locator('[data-test="scope"]');
+		assert.equal(await scope.innerText(), `${want}, 1.00s, all 7 threads`, id);
+		assert.ok(await scope.evaluate((e) => e.scrollWidth <= e.clientWidth), `${id}: it is cut off`);
+	}
+	/* A cell of the heatmap, a range that is picked in it, and the lanes of a lock. */
+	const forms = /\d\d:\d\d:\d\d\.\d{3,6} to \d\d:\d\d:\d\d\.\d{3,6} \(\+\d\.\d{3,6}s to \+\d\.\d{3,6}s\)/;
+	await tab.tab("heatmap");
+	const map = tab.at("heatmap");
+	await map.focus();
+	await tab.page.keyboard.press("ArrowDown");
+	assert.match(await tab.page.locator("#heat-status").innerText(), forms);
+	await tab.page.keyboard.press("Shift+ArrowDown");
+	assert.match(await tab.page.locator("#heat-status").innerText(), forms);
+	await tab.tab("locks");
+	await tab.page.getByRole("grid", { name: "Locks" }).getByRole("row").filter({ hasText: "commit_lock" }).first().click();
+	const lanes = tab.page.locator(".lanes-words");
+	await lanes.getByText("as the timeline").waitFor();
+	assert.ok((await lanes.innerText()).startsWith(bothForms("deadlock", 0, 2e9)), await lanes.innerText());
+});
+
 test("two ranges compared", {}, async (tab) => {
 	const a = await select(tab, 0.1, 0.3);
 	await tab.page.goto(`${tab.address}#tab=flame&sel=${a.from}-${a.to}&sel2=${a.to}-${2 * a.to}`);
@@ -151,5 +190,9 @@ test("one thread over time", { options: { hash: "#tab=chart" } }, async (tab) =>
 	await tab.until("focus", undefined);
 	await tab.calm();
 	await tab.page.getByRole("tabpanel").getByText("worker-1").first().waitFor();
+	await tab.at("chart").focus();
+	await tab.page.keyboard.press("ArrowDown");
+	assert.match(await tab.page.locator("#chart-status").innerText(),
+		/\d\d:\d\d:\d\d\.\d{3,6} to \d\d:\d\d:\d\d\.\d{3,6} \(\+\d+\.\d{3,}s to \+\d+\.\d{3,}s\)/);
 	await tab.shot("chart");
 });

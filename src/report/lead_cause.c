@@ -131,11 +131,15 @@ bool lead_cause_waits(const struct summary *s)
 static const char *about_idle(const struct summary *s)
 {
 	struct buf b = {0};
-	bool open = !(s->model->facts.unseen & (UNSEEN_LOCKS | UNSEEN_WAIT_STACKS)) &&
-		    lead_open_question(s, &b);
+	bool open;
 
+	if (s->model->facts.unseen & (UNSEEN_LOCKS | UNSEEN_WAIT_STACKS))
+		return "idle";
+	open = lead_open_question(s, &b);
 	buf_done(&b);
-	return open ? "stuck" : lead_pool(s, NULL) ? "pool" : "idle";
+	if (open)
+		return "stuck";
+	return lead_pool(s, NULL) ? "pool" : lead_question(s, NULL) ? "stuck" : "idle";
 }
 
 const char *lead_cause_about(const struct summary *s)

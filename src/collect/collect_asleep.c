@@ -44,7 +44,8 @@ struct sleeper {
 
 struct sleepers {
 	VEC(struct sleeper) list;
-	struct map by_tid; /* its place + 1 */
+	struct map by_tid;  /* its place + 1 */
+	struct map exiting; /* tids, as of the last look */
 	struct pr_copy *copy;
 	bool confirm; /* drop threads that have changed */
 	bool ending;
@@ -99,6 +100,10 @@ static void take_sleeper(void *arg, const struct pr_asleep *r)
 	uint64_t *at;
 	bool fresh;
 
+	if (r->exiting)
+		map_put(&all->exiting, r->tid, NULL);
+	if (!r->state)
+		return;
 	at = map_get(&all->by_tid, r->tid);
 	if (at && all->list.v[*at - 1].a.switches == r->switches) {
 		all->list.v[*at - 1].seen = true;
@@ -128,6 +133,11 @@ bool collect_is_asleep(const struct collector *c, uint32_t tid)
 	const struct sleeper *s = sleeper_of(c, tid);
 
 	return s && s->seen && !s->a.exiting;
+}
+
+bool collect_is_exiting(const struct collector *c, uint32_t tid)
+{
+	return c->sleepers && map_get(&c->sleepers->exiting, tid);
 }
 
 /* Walks a copy of the stack like one that a probe has made. */
@@ -330,6 +340,7 @@ void collect_tell_late(struct collector *c, uint64_t until)
 static void collect_asleep_look(struct collector *c, bool confirm)
 {
 	c->sleepers->confirm = confirm;
+	map_clear(&c->sleepers->exiting);
 	for (size_t i = 0; i < c->sleepers->list.n; i++)
 		c->sleepers->list.v[i].seen = false;
 	c->e->ops->asleep(c->e, take_sleeper, c);
@@ -405,6 +416,7 @@ void collect_free_asleep(struct collector *c)
 		asleep_file_done(&c->sleepers->list.v[i].file);
 	vec_done(&c->sleepers->list);
 	map_done(&c->sleepers->by_tid);
+	map_done(&c->sleepers->exiting);
 	vec_done(&c->late);
 	free(c->sleepers->copy);
 	free(c->sleepers);

@@ -102,9 +102,10 @@ void collect_look_again_asleep(struct collector *c);
 void collect_read_asleep(struct collector *c, bool ending);
 /* Writes those that have slept on: at the beginning all, at the end the new ones. */
 void collect_tell_asleep(struct collector *c);
-/* Did the thread sleep at the last look? */
-/* And will not end without waking first. */
+/* Did the thread sleep at the last look, and will not end without waking first? */
 bool collect_is_asleep(const struct collector *c, uint32_t tid);
+/* Was it exiting then, asleep or not? False also if the engine cannot tell. */
+bool collect_is_exiting(const struct collector *c, uint32_t tid);
 /* Writes what was found out about them up to that moment. */
 void collect_tell_late(struct collector *c, uint64_t until);
 /* What was not known of them when they were written, at the beginning and at the end. */

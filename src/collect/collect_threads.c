@@ -247,15 +247,22 @@ static void tell_thread(struct collector *c, const struct thread_facts *t)
 
 /*
  * A thread known to sleep has not ended; nor, as a rule, has one that slept when it was found. One
- * that is exiting may have passed the probe for its EXIT before that was armed.
+ * that is exiting may have passed the probe for its EXIT before that was armed. Before 6.16 it has
+ * given up its memory by then, as /proc shows; since then only the engine can tell in time, but
+ * perf's, which tells of an EXIT later. Kernel threads never have memory.
  */
-static enum thread_life life_of(const struct collector *c, const struct thread_facts *t)
+static bool is_leaving(const struct collector *c, const struct thread_facts *t)
 {
+	enum thread_life life;
+
 	if (syscall(SYS_tgkill, t->pid, t->tid, 0) && errno == ESRCH)
-		return LIFE_ENDED;
+		return true;
+	if (collect_is_exiting(c, t->tid))
+		return true;
 	if (t->state && (!c->sleepers || collect_is_asleep(c, t->tid)))
-		return LIFE_LIVES;
-	return procfs_life(t->pid, t->tid);
+		return false;
+	life = procfs_life(t->pid, t->tid);
+	return life == LIFE_ENDED || (life == LIFE_EXITING && !t->kernel);
 }
 
 /* Writes the threads that were found, and their processes' mappings. */
@@ -269,7 +276,7 @@ void collect_tell_found(struct collector *c)
 		bool fresh;
 
 		engine_beat(c->e);
-		if (life_of(c, t) != LIFE_LIVES)
+		if (is_leaving(c, t))
 			vec_push(&c->ghosts, (struct ghost){.tid = t->tid});
 		tell_thread(c, t);
 		map_put(&told, t->pid, &fresh);
@@ -419,17 +426,19 @@ void collect_cgroup_move(struct collector *c, const struct pr_task *r, bool in)
 static bool lay_ghost(struct collector *c, struct ghost *g, uint64_t now, bool drained)
 {
 	uint64_t *pid = map_get(&c->threads, g->tid);
-	/* Another thread may have the number by now. */
-	enum thread_life life = pid ? procfs_life((uint32_t)*pid, g->tid) : LIFE_LIVES;
 
-	if (life == LIFE_EXITING)
+	/* Its EXIT has come, or that of a thread that had got its number. */
+	if (!pid)
+		return true;
+	if (procfs_life((uint32_t)*pid, g->tid) != LIFE_ENDED) {
+		g->ended_ns = 0;
 		return false;
-	if (life == LIFE_ENDED && !g->ended_ns)
+	}
+	if (!g->ended_ns)
 		g->ended_ns = now;
-	if (life == LIFE_ENDED && !drained && now < g->ended_ns + GHOSTS_NS)
+	if (!drained && now < g->ended_ns + GHOSTS_NS)
 		return false;
-	if (life == LIFE_ENDED)
-		leave_one(c, g->tid, true);
+	leave_one(c, g->tid, true);
 	return true;
 }
 

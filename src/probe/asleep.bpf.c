@@ -3,7 +3,7 @@
  * The threads that sleep at this moment: an iterator over all tasks, which runs when the recorder
  * reads its file, in no interrupt and under no lock of the scheduler. For a thread that fell asleep
  * before the recording it gives the call, with arguments and registers, and the kernel stack. A
- * thread that wakes meanwhile is left out.
+ * thread that wakes meanwhile is left out, unless it is exiting: that is told of any thread.
  */
 #include "probe/lib/futex_call.bpf.h"
 
@@ -102,28 +102,40 @@ static __always_inline void hint_sleeper(struct task_struct *t, const struct pr_
 		h->off_ts = 0;
 }
 
-SEC("?iter/task")
-int thaw_asleep(struct bpf_iter__task *ctx)
+/* False: it does not sleep, or no longer. */
+static __always_inline bool fill_sleeper(struct task_struct *t, struct pr_asleep *a)
 {
-	struct task_struct *t = ctx->task;
-	struct pr_asleep *a = &asleep_now;
 	__u32 state;
 
-	if (!t || !in_scope(t->pid) || !sleeps(t))
-		return 0;
-	a->tid = t->pid;
-	a->pid = t->tgid;
+	if (!sleeps(t))
+		return false;
 	a->switches = switches_of(t);
 	state = t->__state & STATE_MASK;
 	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
 		state |= STATE_IOWAIT;
 	a->state = state;
-	a->exiting = !!(t->flags & PF_EXITING);
 	fill_user(t, a);
 	a->n = kernel_stack(t, a);
-	if (!sleeps(t) || switches_of(t) != a->switches)
+	return sleeps(t) && switches_of(t) == a->switches;
+}
+
+SEC("?iter/task")
+int thaw_asleep(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct pr_asleep *a = &asleep_now;
+
+	if (!t || !in_scope(t->pid))
 		return 0;
-	hint_sleeper(t, a);
+	a->tid = t->pid;
+	a->pid = t->tgid;
+	a->exiting = !!(t->flags & PF_EXITING);
+	if (fill_sleeper(t, a))
+		hint_sleeper(t, a);
+	else if (a->exiting)
+		a->state = 0;
+	else
+		return 0;
 	bpf_seq_write(ctx->meta->seq, a, sizeof(*a));
 	return 0;
 }

@@ -14,8 +14,6 @@
 #include "base/map.h"
 #include "wire/state.h"
 
-#define PF_EXITING 4u /* among a task's flags, in which no header for programs has it */
-
 static uint32_t state_of(char letter)
 {
 	switch (letter) {
@@ -99,28 +97,24 @@ int procfs_thread(uint32_t pid, uint32_t tid, struct thread_facts *ret)
 	return 0;
 }
 
-/*
- * "7 (name) S 1 7 7 0 -1 4194560 ...": the name may contain anything, and the flags are the 7th
- * field after it.
- */
 enum thread_life procfs_life(uint32_t pid, uint32_t tid)
 {
-	char path[64], line[256], letter;
 	enum thread_life life = LIFE_ENDED;
-	const char *behind;
-	unsigned flags;
+	char path[64], line[256], letter;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", pid, tid);
 	f = fopen(path, "re");
 	if (!f)
 		return LIFE_ENDED;
-	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "State: %c", &letter) == 1)
+			life = state_of(letter) & (STATE_ZOMBIE | STATE_DEAD) ? LIFE_ENDED
+									      : LIFE_EXITING;
+		else if (!strncmp(line, "VmSize:", 7) && life == LIFE_EXITING)
+			life = LIFE_LIVES;
+	}
 	fclose(f);
-	behind = strrchr(line, ')');
-	if (behind && sscanf(behind, ") %c %*d %*d %*d %*d %*d %u", &letter, &flags) == 2 &&
-	    !(state_of(letter) & (STATE_ZOMBIE | STATE_DEAD)))
-		life = flags & PF_EXITING ? LIFE_EXITING : LIFE_LIVES;
 	return life;
 }
 

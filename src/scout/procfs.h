@@ -2,7 +2,7 @@
 /*
  * What /proc knows: threads, their names and states, and the code that a process maps. Reads
  * status, comm, maps and task only; /proc/PID/stat can lock up some 5.15 kernels
- * (LP#2118407).
+ * (LP#2118407), and /proc/PID/task/TID/stat is the same.
  */
 #ifndef THAW_SCOUT_PROCFS_H
 #define THAW_SCOUT_PROCFS_H
@@ -22,7 +22,7 @@ struct thread_facts {
 	char name[64];
 };
 
-/* The kernel tells a thread's exit while it is exiting, well before it has ended. */
+/* A thread gives up its memory early in its exit. EXITING: it has none; kernel threads never do. */
 enum thread_life { LIFE_LIVES, LIFE_EXITING, LIFE_ENDED };
 
 /* -ESRCH if it is gone. Waits for nobody. */

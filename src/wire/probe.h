@@ -173,18 +173,18 @@ struct pr_map {
 #define PR_PATH_MAX 4096
 
 /*
- * A thread that sleeps, from the iterator of tasks: not a record of a ring. If its number of
- * switches is the same later, it has slept on.
+ * A thread that sleeps or is exiting, from the iterator of tasks: not a record of a ring. If its
+ * number of switches is the same later, it has slept on.
  */
 #define ASLEEP_FRAMES 64
 struct pr_asleep {
 	__u32 tid, pid;
-	__u32 state, call; /* as of a switch */
+	__u32 state, call; /* as of a switch; state 0: it does not sleep, and no more is known */
 	__u64 switches;
 	__u64 pc, sp, bp, bx; /* pc 0: it has no user stack, or is not in a call */
 	__u64 arg[4];
 	__u32 n;       /* of its kernel stack */
-	__u32 exiting; /* it sleeps on its way out: its EXIT may be over */
+	__u32 exiting; /* its EXIT may be over */
 	__u64 ip[ASLEEP_FRAMES];
 };
 

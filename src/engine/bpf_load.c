@@ -134,6 +134,32 @@ static void size_tables(struct bpf_engine *b, const struct plan *plan)
 	s->rodata->procs_mask = b->big[BIG_PROCS].n - 1;
 }
 
+/*
+ * Children do not inherit the memory of maps: they have no business there, and one that hangs on a
+ * file would keep it for ever.
+ */
+static void *map_alone(int fd, size_t len)
+{
+	void *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at != MAP_FAILED)
+		(void)madvise(at, len, MADV_DONTFORK);
+	return at;
+}
+
+/* The same for a map that libbpf has mapped. */
+static void let_inherit(const struct bpf_map *map, void *at, bool may)
+{
+	size_t len = (bpf_map__value_size(map) + 4095) & ~4095ull;
+
+	(void)madvise(at, len, may ? MADV_DOFORK : MADV_DONTFORK);
+}
+
+void bpf_variables_for(struct bpf_engine *b, bool children)
+{
+	let_inherit(b->skel->maps.bss, b->skel->bss, children);
+}
+
 static size_t big_bytes(const struct big *g)
 {
 	return (g->entry * g->n + 4095) & ~4095ull;
@@ -144,8 +170,7 @@ static int map_tables(struct bpf_engine *b)
 	for (int i = 0; i < BIGS && b->skel->rodata->unwind_tables; i++) {
 		struct big *g = &b->big[i];
 
-		g->at = mmap(NULL, big_bytes(g), PROT_READ | PROT_WRITE, MAP_SHARED,
-			     bpf_map__fd(g->map), 0);
+		g->at = map_alone(bpf_map__fd(g->map), big_bytes(g));
 		if (g->at == MAP_FAILED) {
 			g->at = NULL;
 			return err_set(-errno, "mapping the unwind tables: %s", strerror(errno));
@@ -210,9 +235,10 @@ int bpf_load(struct bpf_engine *b, const struct plan *plan)
 	if (rc)
 		return err_set(rc, "the kernel did not take the probes: %s (%s)", strerror(-rc),
 			       complaint);
+	bpf_variables_for(b, false);
+	let_inherit(s->maps.rodata, s->rodata, false);
 	b->rings_len = b->n_rings * b->value_size;
-	b->rings = mmap(NULL, b->rings_len, PROT_READ | PROT_WRITE, MAP_SHARED,
-			bpf_map__fd(s->maps.rings), 0);
+	b->rings = map_alone(bpf_map__fd(s->maps.rings), b->rings_len);
 	if (b->rings == MAP_FAILED) {
 		b->rings = NULL;
 		return err_set(-errno, "mapping the rings (%zu MiB): %s", b->rings_len >> 20,
@@ -238,7 +264,7 @@ static uint32_t *bpf_shelf(void *ctx, uint32_t i)
 	if (fd < 0)
 		return NULL;
 	if (!bpf_map_update_elem(bpf_map__fd(b->skel->maps.unwind_shelves), &i, &fd, BPF_ANY))
-		at = mmap(NULL, SHELF_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		at = map_alone(fd, SHELF_BYTES);
 	close(fd);
 	b->shelves[i] = at == MAP_FAILED ? NULL : at;
 	return b->shelves[i];

@@ -131,7 +131,10 @@ static int hand_over(struct bpf_engine *b, const link_vec *links)
 		vec_push(&fds, bpf_link__fd(links->v[i]));
 	o.keep = fds.v;
 	o.n_keep = fds.n;
+	/* It looks at the fuse. */
+	bpf_variables_for(b, true);
 	rc = sentinel_start(&b->sentinel, &o);
+	bpf_variables_for(b, false);
 	vec_done(&fds);
 	return rc;
 }

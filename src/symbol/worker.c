@@ -58,6 +58,7 @@ static void __attribute__((noreturn)) child(const struct worker *w, int answer)
 	}
 	if (rc)
 		not_open(answer, rc);
+	sandbox_shared_memory();
 	if (sandbox_descriptors(answer, files, n) || sandbox_privileges(w->kind == WORKER_NETWORK))
 		_exit(2);
 	if (w->kind == WORKER_PARSER)

@@ -117,6 +117,45 @@ static void test_identity(void **state)
 	buf_done(&b);
 }
 
+/* Tells the writable memory that it shares with others. */
+static int look_at_memory(void *ctx)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+
+	tell(f ? "looked" : "");
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, " rw-s "))
+			tell(line);
+	return 0;
+}
+
+static int open_nothing(void *ctx, int *fds, size_t *ret_n)
+{
+	/* Whoever opens the files may still tell the parent something. */
+	*(char *)ctx = 'x';
+	return 0;
+}
+
+/* Nothing that it writes changes anything of ours. */
+static void test_shares_no_memory(void **state)
+{
+	char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct worker w = {.kind = WORKER_NETWORK, /* free to look at itself */
+			   .open = open_nothing,
+			   .fn = look_at_memory,
+			   .ctx = at,
+			   .until_ns = clock_mono_ns() + 10 * NSEC_PER_SEC,
+			   .answer_max = 4096};
+	struct buf b = {0};
+
+	assert_int_equal(worker_run(&w, &b), 0);
+	assert_string_equal(buf_cstr(&b), "looked");
+	assert_int_equal(*at, 'x');
+	buf_done(&b);
+	munmap(at, 4096);
+}
+
 static int forever(void *ctx)
 {
 	for (volatile int i = 0;; i++)
@@ -264,8 +303,11 @@ static void test_debuginfod(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_walls),	     cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_bad_children), cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_walls),
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_bad_children),
+		cmocka_unit_test(test_memory_limit),
+		cmocka_unit_test(test_shares_no_memory),
 		cmocka_unit_test(test_debuginfod),
 	};
 

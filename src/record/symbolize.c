@@ -54,7 +54,7 @@ struct naming {
 	struct namer *namer;
 	uint32_t module;
 	const offsets *o; /* that are being asked for */
-	bool same_boot;
+	bool same_boot, imported;
 	uint64_t until_ns;
 	unsigned stalls;      /* files that did not answer */
 	VEC(uint64_t) silent; /* the devices of those, as far as they are known */
@@ -217,6 +217,10 @@ static int query(const struct naming *n, const struct module *m, struct symbols_
 				      .n = n->o->n,
 				      .still_ns = n->stalls ? STILL_AGAIN_NS : STILL_NS,
 				      .until_ns = mine < n->until_ns ? mine : n->until_ns};
+	/* Files of imports are known by their paths alone, as their tools know them. */
+	if (m->kind == MODULE_FILE && !n->same_boot && !n->imported && !m->build_id_len)
+		return err_set(-ENOENT, "%s: nothing says that our file is the one that was mapped",
+			       ret->path);
 	if ((m->kind == MODULE_FILE || m->kind == MODULE_ANON) && now >= n->until_ns)
 		return err_set(-ETIMEDOUT, "%s: no time was left to find its names", ret->path);
 	if (m->kind == MODULE_FILE && is_silent(n, m->dev))
@@ -367,6 +371,7 @@ static void name_all(struct naming *n, const struct reader *r, struct reader *ev
 
 	machine_boot_id(here, sizeof(here));
 	n->same_boot = boot && here[0] && !strcmp(boot, here);
+	n->imported = reader_meta(r, META_IMPORTED, 0);
 	n->notes[0] = '\0';
 	for (uint32_t i = 1; i <= reader_modules(r); i++) {
 		const struct module *m = reader_module(r, i);

@@ -47,13 +47,21 @@ static uint32_t add(struct capture *c, struct module m, uint64_t offset)
 	return index;
 }
 
+static void recorded_here(struct writer *w)
+{
+	char boot[64];
+
+	machine_boot_id(boot, sizeof(boot));
+	writer_meta(w, "boot_id", boot);
+}
+
 static void test_each_gets_what_it_can(void **state)
 {
 	struct capture c = {0};
 	struct reader *r = NULL;
 	const struct symbol *s;
 	struct symtab *st;
-	char boot[64], notes[512], map[64];
+	char notes[512], map[64];
 	uint8_t id[64];
 	uint64_t at;
 	uint32_t m_good, m_bad, m_old, m_jit, m_none;
@@ -73,8 +81,7 @@ static void test_each_gets_what_it_can(void **state)
 
 	assert_int_equal(
 		writer_open(in_build("c.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
-	machine_boot_id(boot, sizeof(boot));
-	writer_meta(c.w, "boot_id", boot);
+	recorded_here(c.w);
 	m_bad = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("broken")}, 0x1000);
 	m_none = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("missing")}, 0x10);
 	m_old = add(&c,
@@ -136,6 +143,7 @@ static void test_names_come_as_it_grows(void **state)
 	entry = offset_of("good", "main");
 	assert_int_equal(
 		writer_open(in_build("g.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
+	recorded_here(c.w);
 	m = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("good")}, at);
 	writer_stack(c.w, c.frames, 1, 0);
 	assert_int_equal(writer_flush(c.w, true), 0);
@@ -236,6 +244,7 @@ static void test_data_of_locks(void **state)
 	plain = nm("locks", "plain");
 	assert_int_equal(
 		writer_open(in_build("d.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
+	recorded_here(c.w);
 	with = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("locks")}, server);
 	without = add(&c, (struct module){.kind = MODULE_FILE, .path = in_build("plain")}, 8);
 	assert_true(writer_stack(c.w, c.frames, c.n, 0) > 0);
@@ -337,6 +346,45 @@ static void test_global_locks_of_the_kernel(void **state)
 	reader_close(r);
 }
 
+/* How many frames have names if the capture says this of where it is from. */
+static void from_elsewhere(const char *key, const char *value, size_t without, size_t with)
+{
+	struct module known = {.kind = MODULE_FILE, .path = in_build("good")}, unknown = known;
+	uint64_t at = offset_of("good", "at_inner");
+	struct capture c = {0};
+	const struct symbol *s;
+	struct reader *r = NULL;
+	struct symtab *st;
+	char notes[512];
+
+	known.build_id_len = (uint8_t)build_id_of("good", known.build_id, sizeof(known.build_id));
+	assert_int_equal(
+		writer_open(in_build("f.thaw"), &(struct writer_opts){.no_sync = true}, &c.w), 0);
+	writer_meta(c.w, key, value);
+	add(&c, known, at);
+	add(&c, unknown, at);
+	assert_true(writer_stack(c.w, c.frames, c.n, 0) > 0);
+	assert_int_equal(writer_close(c.w, END_DONE), 0);
+	assert_int_equal(reader_open(in_build("f.thaw"), &r), 0);
+	st = symbolize(r, NULL, notes, sizeof(notes));
+	assert_string_equal(notes, "");
+	assert_int_equal(symtab_find(st, c.frames[0].module, at, &s), with);
+	assert_int_equal(symtab_find(st, c.frames[1].module, at, &s), without);
+	symtab_free(st);
+	reader_close(r);
+}
+
+/* A path says nothing of another machine's file, nor of what it was before a reboot. */
+static void test_other_machine(void **state)
+{
+	write_text("good.c", good);
+	if (!tools("cc") || !sh("cc -O2 -g -Wl,--build-id=sha1 -o good good.c"))
+		skip();
+	from_elsewhere("boot_id", "0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a", 0, 2);
+	from_elsewhere("host", "nowhere", 0, 2);
+	from_elsewhere("imported", "perf.data", 2, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_names_come_as_it_grows),
 		cmocka_unit_test(test_data_of_locks),
 		cmocka_unit_test(test_global_locks_of_the_kernel),
+		cmocka_unit_test(test_other_machine),
 	};
 
 	return cmocka_run_group_tests(tests, build_begin, build_end);

@@ -32,6 +32,14 @@ bool budget_over(struct budget *b, uint64_t now, uint64_t used_ns, uint64_t *ret
 	return b->limit < BUDGET_WHOLE && share > b->limit;
 }
 
+uint64_t budget_counted(uint64_t used_ns, uint64_t build_ns, uint64_t free_ns)
+{
+	uint64_t free = build_ns < free_ns ? build_ns : free_ns;
+
+	/* The two are not read at the same moment. */
+	return used_ns > free ? used_ns - free : 0;
+}
+
 #define BIT(step) (1u << (step))
 
 void ladder_init(struct ladder *l, bool rate, bool wait_stacks, bool samples)

@@ -36,6 +36,12 @@ void budget_restart(struct budget *b, uint64_t now, uint64_t used_ns);
  */
 bool budget_over(struct budget *b, uint64_t now, uint64_t used_ns, uint64_t *ret_share);
 
+/*
+ * What counts of `used_ns`, in which the `build_ns` of unwind tables are: not the first `free_ns`
+ * of those.
+ */
+uint64_t budget_counted(uint64_t used_ns, uint64_t build_ns, uint64_t free_ns);
+
 /* ---- what to give up ---- */
 
 enum alarm {

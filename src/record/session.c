@@ -23,6 +23,7 @@
 #include "base/units.h"
 #include "collect/collect.h"
 #include "engine/engine.h"
+#include "guard/budget.h"
 #include "guard/guard.h"
 #include "record/guarded.h"
 #include "record/launch.h"
@@ -203,12 +204,11 @@ static void detach(struct session *s)
 	urgent(false);
 }
 
-/* The budget does not count the first BUILDER_FREE_NS of building unwind tables. */
 static uint64_t used_ns(const struct session *s)
 {
 	uint64_t build = collector_build_ns(s->collector);
 
-	return own_cpu_ns(s) - (build < BUILDER_FREE_NS ? build : BUILDER_FREE_NS);
+	return budget_counted(own_cpu_ns(s), build, BUILDER_FREE_NS);
 }
 
 /*

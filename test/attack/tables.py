@@ -105,7 +105,7 @@ def test_larger_than_the_limit():
     """A table that never fits: one build, a reason of its own, and no harm to other stacks."""
     rows = 2_600_000
     with open("far.s", "w", encoding="ascii") as f:
-        f.write(SOURCE.replace("{loops}", "1500000000"))
+        f.write(SOURCE.replace("{loops}", "6000000000"))   # several times as long as one build takes
         f.write(f"\t.text\n\t.rept {rows // 2}\n\t.cfi_startproc\n\tnop\n\t.cfi_adjust_cfa_offset 8\n\tnop\n"
                 "\t.cfi_endproc\n\t.endr\n")
     subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,--build-id", "-o", "huge", "far.s"], check=True)
@@ -115,7 +115,9 @@ def test_larger_than_the_limit():
     check(n.get("no_room", 0) >= 20, f"stops: {n}")
     check(facts["unwind_refused"] == "1" and facts["unwind_resets"] == "0", f"{facts}")
     check(int(facts["unwind_built"]) <= 8, f"{facts['unwind_built']} built for one program")
-    return f"stops: {n}; {facts['unwind_built']} built"
+    duration, used = info("c.thaw")["duration_ns"], int(facts["thaw_cpu_ns"])
+    check(used < duration, f"thaw used {used} ns of CPU time in {duration} ns")
+    return f"stops: {n}; {facts['unwind_built']} built; {100 * used // duration}% of a CPU"
 
 
 def test_damaged_tables():
@@ -165,9 +167,13 @@ def shared_and_writable(pid):
         return [line for line in f if line.split()[1][1] == "w" and line.split()[1][3] == "s"]
 
 
+def modest(task):
+    return os.getpriority(os.PRIO_PROCESS, task) == 5 and os.sched_getscheduler(task) == os.SCHED_OTHER
+
+
 def test_read_behind_walls():
-    """Files are read by a child that has no rights and shares no memory with the recorder; when it is killed,
-    another takes its place."""
+    """Files are read by a child that has no rights, shares no memory with the recorder and lets others go first, as
+    the thread does that asks it."""
     make_program("far", loops=20_000_000_000)
     recorder = start([THAW, "record", "-q", "--unwind-cache", "none", "-o", "c.thaw", "--", *AS_NOBODY, "./far"])
     try:
@@ -176,6 +182,9 @@ def test_read_behind_walls():
         check(not shared_and_writable(child), f"it shares memory: {shared_and_writable(child)}")
         check(sorted(os.listdir(f"/proc/{child}/fd"))[:3] == ["0", "1", "2"] and
               len(os.listdir(f"/proc/{child}/fd")) <= 4, "it has files open")
+        check(modest(child), "the child has another priority")
+        wait_until(lambda: any(modest(int(tid)) for tid in os.listdir(f"/proc/{recorder.pid}/task")), 20,
+                   "no thread of the recorder lets others go first")
     finally:
         stop(recorder, 2)
     return None

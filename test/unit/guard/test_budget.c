@@ -103,6 +103,22 @@ static void test_restart(void **state)
 	assert_int_equal(f.last_share, 0);
 }
 
+/* Building tables is free at first, and counts then like everything else. */
+static void test_building(void **state)
+{
+	uint64_t other = 3 * S, free = 8 * S, last = 0;
+
+	for (uint64_t build = 0; build <= 20 * S; build += S / 4) {
+		uint64_t counted = budget_counted(other + build, build, free);
+
+		assert_int_equal(counted, other + (build > free ? build - free : 0));
+		/* A builder that goes on and on uses the budget up. */
+		assert_true(build <= free || counted == last + S / 4);
+		last = counted;
+	}
+	assert_int_equal(budget_counted(S, 2 * S, free), 0);
+}
+
 static void test_ladder(void **state)
 {
 	struct ladder l;
@@ -154,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_building),
 		cmocka_unit_test(test_ladder),
 		cmocka_unit_test(test_ladder_of_samples),
 		cmocka_unit_test(test_ladder_in_an_emergency),

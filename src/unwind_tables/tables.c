@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -16,7 +15,10 @@
 /* How long freed mappings rest before reuse: any walk that saw them is over by then. */
 #define REST_NS NSEC_PER_SEC
 #define IDLE_NS (2 * NSEC_PER_MSEC)
-#define CLASSES 13 /* spaces hold 1 << class mappings */
+#define WALK_NS (2 * NSEC_PER_MSEC)  /* outlasts every walk that has begun */
+#define RESET_NS (10 * NSEC_PER_SEC) /* between two resets for want of room, at least */
+#define MODEST 256		     /* a process with more mappings may use half of the room */
+#define CLASSES 13		     /* spaces hold 1 << class mappings */
 
 struct freed {
 	uint32_t space;
@@ -36,6 +38,7 @@ struct unwind_tables {
 	struct map execs;    /* pid -> number of execs, as far as the stream has come; missing: 0 */
 	struct map dirty;    /* pids that have mapped something since they were published */
 	struct map versions; /* pid -> state_of() what is published */
+	struct map roomless; /* pids for which there was no room */
 	struct table_slot slots[UNWIND_SPACES];
 	VEC(struct freed) freed[CLASSES];
 	size_t freed_head[CLASSES];
@@ -46,6 +49,9 @@ struct unwind_tables {
 	void *miss_ctx;
 	struct pr_copy *held; /* copy of the record being walked, if that takes long */
 	uint64_t next_second_ns;
+	uint64_t rest_until_ns; /* mappings of before a reset may still be looked at */
+	uint64_t next_reset_ns;
+	bool starved; /* a modest process got no room */
 	uint64_t copies, copy_bytes, published, resets;
 };
 
@@ -85,6 +91,7 @@ void tables_free(struct unwind_tables *t)
 	map_done(&t->versions);
 	map_done(&t->execs);
 	map_done(&t->dirty);
+	map_done(&t->roomless);
 	for (int i = 0; i < CLASSES; i++)
 		vec_done(&t->freed[i]);
 	free(t->held);
@@ -132,13 +139,17 @@ static void space_put(struct unwind_tables *t, uint32_t space)
 	vec_push(&t->freed[s->class], (struct freed){space, clock_mono_ns()});
 }
 
-/* Forgets all processes. The pause outlasts every walk. */
+/* Forgets all processes. Their room is not used again while a walk may still look at it. */
 static void tables_reset(struct unwind_tables *t)
 {
+	uint64_t now;
+
 	for (uint32_t i = 0; i < t->a.n_procs; i++)
-		__atomic_store_n(&t->a.procs[i].space, 0, __ATOMIC_RELEASE);
-	if (t->a.n_procs)
-		usleep(2000);
+		__atomic_store_n(&t->a.procs[i].space, 0, __ATOMIC_SEQ_CST);
+	now = clock_mono_ns();
+	t->rest_until_ns = now + WALK_NS;
+	t->next_reset_ns = now + RESET_NS;
+	t->starved = false;
 	map_clear(&t->versions);
 	memset(t->slots, 0, sizeof(t->slots));
 	for (int i = 0; i < CLASSES; i++) {
@@ -167,13 +178,38 @@ static uint32_t space_take(struct unwind_tables *t, size_t n)
 			return space;
 		}
 	}
-	if (t->next_space >= UNWIND_SPACES || t->next_mapping + (1u << class) > t->a.n_mappings)
+	if (t->next_space >= UNWIND_SPACES ||
+	    t->next_mapping + (1u << class) > t->a.n_mappings / (n > MODEST ? 2 : 1))
 		return 0;
 	space = t->next_space++;
 	t->a.spaces[space].first = t->next_mapping;
 	t->slots[space].class = class;
 	t->next_mapping += 1u << class;
 	return space;
+}
+
+/*
+ * The same, where room is short. Anybody can make processes with thousands of mappings: those have
+ * to do without, and nobody else is forgotten for them. SPACE_NONE: no room; 0: not now.
+ */
+static uint32_t space_for(struct unwind_tables *t, size_t n)
+{
+	uint64_t now = clock_mono_ns();
+	uint32_t space;
+
+	if (n > SPACE_MAPPINGS_MAX)
+		return SPACE_NONE;
+	if (now < t->rest_until_ns)
+		return 0;
+	space = space_take(t, n ? n : 1);
+	if (space)
+		return space;
+	if (n <= MODEST && now >= t->next_reset_ns) {
+		tables_reset(t);
+		return 0;
+	}
+	t->starved |= n <= MODEST;
+	return SPACE_NONE;
 }
 
 struct filling {
@@ -231,14 +267,12 @@ static void publish(struct unwind_tables *t, uint32_t pid, uint32_t execs)
 	if (!t->a.n_procs)
 		return;
 	f.room = procs_ranges(t->procs, pid, NULL, NULL);
-	if (f.room > SPACE_MAPPINGS_MAX) {
-		space = SPACE_NONE;
-	} else {
-		space = space_take(t, f.room ? f.room : 1);
-		if (!space) {
-			tables_reset(t);
-			return;
-		}
+	space = space_for(t, f.room);
+	if (!space)
+		return;
+	if (space == SPACE_NONE && f.room <= SPACE_MAPPINGS_MAX)
+		map_put(&t->roomless, pid, NULL);
+	if (space != SPACE_NONE) {
 		f.to = &t->a.mappings[t->a.spaces[space].first];
 		procs_ranges(t->procs, pid, add_mapping, &f);
 		t->a.spaces[space].n = (uint32_t)f.n;
@@ -303,6 +337,7 @@ void tables_exit(struct unwind_tables *t, uint32_t pid)
 	space_put(t, __atomic_exchange_n(&proc_of(t, pid)->space, 0, __ATOMIC_SEQ_CST));
 	map_del(&t->execs, pid);
 	map_del(&t->dirty, pid);
+	map_del(&t->roomless, pid);
 	map_del(&t->versions, pid);
 }
 
@@ -339,7 +374,13 @@ static void look_after_room(struct unwind_tables *t)
 	if (now >= t->next_second_ns) {
 		t->next_second_ns = now + NSEC_PER_SEC;
 		objects_second(t->objects);
+		/* Others may have left meanwhile. */
+		for (size_t i = 0; map_next(&t->roomless, &i, &slot);)
+			map_put(&t->dirty, slot->key, NULL);
+		map_clear(&t->roomless);
 	}
+	if (t->starved && now >= t->next_reset_ns)
+		tables_reset(t);
 	if (objects_retry(t->objects, now))
 		for (size_t i = 0; map_next(&t->versions, &i, &slot);)
 			map_put(&t->dirty, slot->key, NULL);

@@ -120,6 +120,38 @@ def test_larger_than_the_limit():
     return f"stops: {n}; {facts['unwind_built']} built; {100 * used // duration}% of a CPU"
 
 
+# Every other page of its own is executable: as many mappings as thaw notes of a process. Then it waits, again and
+# again, and each wait is worth a stack.
+MAPPER = """
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+at = libc.mmap(None, 8192 * 4000, 0, 0x22, -1, 0)
+for i in range(4000):
+    libc.mprotect(at + 8192 * i, 4096, 5)
+while True:
+    time.sleep(0.02)
+"""
+
+
+def test_many_mappings():
+    """Processes with more mappings than there is room for: they go without, and nobody else is forgotten for them."""
+    make_program("far", loops=8_000_000_000, distance=0x10000)
+    with open("mapper.py", "w", encoding="ascii") as f:
+        f.write(MAPPER)
+    facts = recorded("c.thaw", ["sh", "-c", "for i in $(seq 24); do /usr/bin/python3 mapper.py & pids=\"$pids $!\"; done; "
+                                "sleep 2; ./far; kill $pids"])
+    n = stops("c.thaw", "far")
+    whole = n.get("end", 0)
+    check(whole >= 200 and whole >= 0.98 * sum(n.values()), f"stops: {n}")
+    duration = info("c.thaw")["duration_ns"]
+    check(int(facts["unwind_resets"]) <= 1 + duration // 10_000_000_000,
+          f"{facts['unwind_resets']} times all was forgotten in {duration} ns")
+    return f"stops: {n}; {facts['unwind_published']} published, {facts['unwind_resets']} resets"
+
+
 def test_damaged_tables():
     """Unwind information of random bytes: a file harms only its own stacks."""
     make_program("far", loops=10_000_000, distance=0x10000)

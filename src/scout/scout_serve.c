@@ -30,13 +30,14 @@ enum {
 	WALKERS = 3,
 	WALKERS_MAX = 64, /* stuck ones included; beyond that none is given up */
 	CALLS_A_STEP = 256,
-	STALLS_PATIENT = 4, /* after so many stalls steps get less time */
 	STACK_BYTES = 256 << 10,
 };
 #define LOOK_MS 25
-#define DISK_PATIENCE_NS (4 * NSEC_PER_SEC)
-#define PATIENCE_NS NSEC_PER_SEC
-#define IMPATIENCE_NS (NSEC_PER_SEC / 5)
+
+static const struct silent_patience patience = {.disk_ns = 4 * NSEC_PER_SEC,
+						.other_ns = NSEC_PER_SEC,
+						.impatient_ns = NSEC_PER_SEC / 5,
+						.stalls = 4};
 
 enum stage { STAGE_PROCESS, STAGE_PARTS, STAGE_DONE };
 
@@ -384,10 +385,10 @@ static bool add_walker(struct server *s)
 /* How long the job's present step may take. */
 static uint64_t patience_for(const struct server *s, const struct job *job)
 {
-	if (job->stage == STAGE_PARTS && job->q.kind != SCOUT_CALLS &&
-	    silent_is_disk(job->found.files.v[job->part].dev))
-		return DISK_PATIENCE_NS;
-	return s->stalls < STALLS_PATIENT ? PATIENCE_NS : IMPATIENCE_NS;
+	bool of_file = job->stage == STAGE_PARTS && job->q.kind != SCOUT_CALLS;
+
+	return silent_patience(&patience, of_file ? job->found.files.v[job->part].dev : 0, true,
+			       s->stalls);
 }
 
 /* The job goes on, or ends, without the step in which the walker is stuck. */

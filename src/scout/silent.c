@@ -18,6 +18,14 @@ bool silent_is_disk(uint64_t dev)
 	return major(dev) != 0;
 }
 
+uint64_t silent_patience(const struct silent_patience *p, uint64_t dev, bool certain,
+			 unsigned stalls)
+{
+	if (stalls >= p->stalls && !(certain && silent_is_disk(dev)))
+		return p->impatient_ns;
+	return silent_is_disk(dev) ? p->disk_ns : p->other_ns;
+}
+
 bool silent_is(const struct silent *s, uint64_t dev, uint64_t now)
 {
 	const struct silent_device *d = device_of(s, dev);

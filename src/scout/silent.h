@@ -30,6 +30,18 @@ struct silent {
  * File systems that a network or a process serves have major number 0.
  */
 bool silent_is_disk(uint64_t dev);
+
+/* How long to wait for an answer, and after how many silences for less. */
+struct silent_patience {
+	uint64_t disk_ns, other_ns, impatient_ns;
+	unsigned stalls;
+};
+/*
+ * For a file on this device (0: not known), after so many stalls of any. A disk is always worth its
+ * wait; but if it is not certain that the file is there, somebody may only have made it look so.
+ */
+uint64_t silent_patience(const struct silent_patience *p, uint64_t dev, bool certain,
+			 unsigned stalls);
 /* Is it to be left alone? An unknown device (0) never is. */
 bool silent_is(const struct silent *s, uint64_t dev, uint64_t now);
 /* It did not answer. */

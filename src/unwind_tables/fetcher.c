@@ -14,12 +14,11 @@
 #include "unwind/pack.h"
 #include "unwind_tables/kept.h"
 
-/* How long to wait for a file; less after a few were silent, except on a disk. */
-#define DISK_PATIENCE_NS (5 * NSEC_PER_SEC)
-#define PATIENCE_NS (2 * NSEC_PER_SEC)
-#define IMPATIENCE_NS (NSEC_PER_SEC / 2)
+static const struct silent_patience patience = {.disk_ns = 5 * NSEC_PER_SEC,
+						.other_ns = 2 * NSEC_PER_SEC,
+						.impatient_ns = NSEC_PER_SEC / 2,
+						.stalls = 2};
 enum {
-	STALLS_PATIENT = 2,
 	/* Children that do not end. From half on, ask only devices that have answered. */
 	LEFT_MAX = 32,
 };
@@ -57,7 +56,7 @@ static int read_object(int fd, struct buf *answer)
 static const struct standing_rules reader_rules = {
 	.answer = read_object,
 	.cpu_ns = 5 * NSEC_PER_SEC,
-	.still_ns = PATIENCE_NS,
+	.still_ns = 2 * NSEC_PER_SEC, /* of no file in particular */
 	.answer_max = UNWIND_PACK_MAX,
 	.memory = 1ull << 30,
 };
@@ -72,7 +71,7 @@ struct fetcher *fetcher_new(struct kept *kept, int nice)
 	f->rules = reader_rules;
 	f->rules.nice = nice;
 	standing_init(&f->reader, &f->rules);
-	porter_init(&f->porter, PATIENCE_NS);
+	porter_init(&f->porter, patience.other_ns);
 	f->reader.left = f->porter.left = &f->left;
 	/* Not from the builder's thread: a child would inherit malloc's locks as held by others. */
 	(void)porter_start(&f->porter);
@@ -130,19 +129,16 @@ static void note_stall(struct fetcher *f, uint64_t dev)
 
 /*
  * By now the path may lead to a file system that some user serves. So silence here does not count
- * against a disk, and after a few stalls a disk gets no more patience than others.
+ * against a disk, and it is not certain that the file is on it.
  */
 static int find_file(struct fetcher *f, const struct opener_want *w, struct opener_facts *ret)
 {
-	bool disk = silent_is_disk(w->dev);
 	int rc;
 
-	f->porter.still_ns = f->stalls >= STALLS_PATIENT ? IMPATIENCE_NS
-			     : disk			 ? DISK_PATIENCE_NS
-							 : PATIENCE_NS;
+	f->porter.still_ns = silent_patience(&patience, w->dev, false, f->stalls);
 	rc = porter_fetch(&f->porter, w, ret);
 	if (rc == -EHOSTDOWN)
-		note_stall(f, disk ? 0 : w->dev);
+		note_stall(f, silent_is_disk(w->dev) ? 0 : w->dev);
 	return rc;
 }
 
@@ -151,9 +147,7 @@ static int read_file(struct fetcher *f, struct fetched *got, struct unwind_table
 {
 	int rc;
 
-	f->porter.still_ns = silent_is_disk(got->facts.dev) ? DISK_PATIENCE_NS
-			     : f->stalls >= STALLS_PATIENT  ? IMPATIENCE_NS
-							    : PATIENCE_NS;
+	f->porter.still_ns = silent_patience(&patience, got->facts.dev, true, f->stalls);
 	f->reader.still_ns = f->porter.still_ns;
 	*ret = kept_get(f->kept, &got->facts);
 	got->kept = *ret;

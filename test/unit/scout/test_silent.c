@@ -64,13 +64,32 @@ static void test_disk(void **state)
 	assert_false(silent_is_disk(0));
 }
 
+/* A slow disk is waited for, whatever others did; who claims to be one is not for ever. */
+static void test_patience(void **state)
+{
+	const struct silent_patience p = {
+		.disk_ns = 40, .other_ns = 10, .impatient_ns = 2, .stalls = 3};
+	uint64_t disk = makedev(8, 1), served = makedev(0, 52);
+
+	for (unsigned stalls = 0; stalls < 10; stalls++) {
+		bool patient = stalls < 3;
+
+		assert_int_equal(silent_patience(&p, disk, true, stalls), 40);
+		assert_int_equal(silent_patience(&p, disk, false, stalls), patient ? 40 : 2);
+		for (int certain = 0; certain < 2; certain++) {
+			assert_int_equal(silent_patience(&p, served, certain, stalls),
+					 patient ? 10 : 2);
+			assert_int_equal(silent_patience(&p, 0, certain, stalls), patient ? 10 : 2);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spared),
-		cmocka_unit_test(test_excused),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_disk),
+		cmocka_unit_test(test_spared),	 cmocka_unit_test(test_excused),
+		cmocka_unit_test(test_many),	 cmocka_unit_test(test_disk),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,16 +330,11 @@ static void test_long_row(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_circle),
-		cmocka_unit_test(test_deadlock_is_a_stall),
-		cmocka_unit_test(test_ended),
-		cmocka_unit_test(test_process_ended),
-		cmocka_unit_test(test_process_killed),
-		cmocka_unit_test(test_went_on_and_ended),
-		cmocka_unit_test(test_since_before),
-		cmocka_unit_test(test_unwoken_pool),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_circle),	       cmocka_unit_test(test_deadlock_is_a_stall),
+		cmocka_unit_test(test_ended),	       cmocka_unit_test(test_process_ended),
+		cmocka_unit_test(test_process_killed), cmocka_unit_test(test_went_on_and_ended),
+		cmocka_unit_test(test_since_before),   cmocka_unit_test(test_unwoken_pool),
+		cmocka_unit_test(test_file),	       cmocka_unit_test(test_long_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
 from harness import THAW, check, info, report, run, start, tests_of, wait_until  # noqa: E402
+from machine import KernelLog  # noqa: E402
 
 NOBODY = 65534
 
@@ -86,15 +87,15 @@ def meta(found, key):
     return values[0] if values else None
 
 
-def test_mappings_read_again_and_again():
-    """20,000 mappings, and fresh addresses all the time: no event is lost, the recorder keeps emptying the rings, and
-    the scout uses no more than its share."""
+def attacked(*args):
+    """Records both attackers at work; what the capture says, and what the kernel's log said meanwhile."""
     build(MAPPER)
     pair = same_slot()
     for p in pair:
         check(p.stdout.readline() == "ready\n", "the attacker is ready")
-    rec = start([THAW, "record", "--max-overhead", "100",
-                 "-p", pair[0].pid, "-p", pair[1].pid, "-d", "3", "-o", "c.thaw"])
+    log = KernelLog()
+    rec = start([THAW, "record", "--max-overhead", "100", *(args or [w for p in pair for w in ("-p", p.pid)]),
+                 "-d", "3", "-o", "c.thaw"])
     wait_until(lambda: os.path.exists("c.thaw") or rec.poll() is not None, 20, "no file")
     for p in pair:
         p.stdin.write("\n")
@@ -103,17 +104,44 @@ def test_mappings_read_again_and_again():
     check(rec.returncode == 0, err)
     for p in pair:
         p.communicate(timeout=60)
-    found, rep = info("c.thaw"), report("c.thaw")
+    return info("c.thaw"), report("c.thaw", "--top", "10000"), {p.pid for p in pair}, log.lines()
+
+
+def about_samples(step):
+    """The kernel may want fewer samples, whoever else takes some; and what is noted concerns others."""
+    return step["step"] == "noted" or step["cause"] == "sample_rate" or \
+        step["cause"] == "distress" and ("took too long" in step["note"] or "hrtimer: " in step["note"])
+
+
+def stays_in_limits(found, rep, attackers, log):
+    """No event is lost, the recorder keeps emptying the rings, the kernel does not throttle it, and the scout uses
+    no more than its share."""
+    waited = {t["pid"] for t in rep["threads"] if t["waiting_ns"]}
+    check(attackers <= waited, f"of {attackers}, waits are known of {attackers & waited}")
     kinds = found["events_by_kind"]
     check(kinds.get("futex", 0) > 1000, f"they waited: {kinds}")
     check(rep["losses"]["by_cause"].get("ring_full", 0) == 0, f"events were lost: {rep['losses']['by_cause']}")
     check("paused" not in rep["losses"]["by_cause"], "the recorder gave no sign of life")
+    steps = [s["words"] for s in rep["watch"]["steps"] if not about_samples(s)]
+    check(not steps, f"it stepped back: {steps}")
+    throttled = [line for line in log if "throttling" in line]
+    check(not throttled, f"the kernel says: {throttled}")
     check(int(meta(found, "places_untold") or 0) > 0, "what was not read is told")
     share = int(meta(found, "scout_cpu_ns")) / found["duration_ns"]
     # A tenth of a CPU, and half a second in advance.
     check(share < 0.1 + 0.7e9 / found["duration_ns"] + 0.1, f"the scout had {share:.0%} of a CPU")
     gap = int(meta(found, "drain_gap_ns"))
     return f"{kinds['futex']} waits, {gap / 1e6:.0f} ms between two looks at most, scout {share:.0%}"
+
+
+def test_mappings_read_again_and_again():
+    """20,000 mappings, and fresh addresses all the time."""
+    return stays_in_limits(*attacked())
+
+
+def test_on_the_whole_machine():
+    """The same among all other processes."""
+    return stays_in_limits(*attacked("-a"))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 
-from machine import Machine
+from machine import Machine, keep_orphans
 
 # A shell starts what runs in the background with SIGINT ignored, and that is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -191,6 +191,7 @@ def run(tests, privileged=True):
     if not chosen:
         print(f"no test has one of these words in its name: {' '.join(only)}", file=sys.stderr)
         return 2
+    keep_orphans()
     measured = Machine()
     return 0 if all([run_one(name, fn, measured) for name, fn in chosen]) else 1
 

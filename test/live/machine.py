@@ -4,7 +4,7 @@ cause that was measured during the first try and is beyond a limit stated here:
 
   steal   the hypervisor gave this share of the CPUs' time to others (/proc/stat)
   others  processes that are not the test's took this share of it: all that was busy, less what the
-          test and its children used
+          test used and whatever it has started, daemons and orphans too
   still   a CPU ran nothing at all for so long: on each there is a process of the highest priority
           that sleeps 20 ms at a time, and one of them was late by that
   timer   the kernel said so often that a timer's interrupt took too long ("hrtimer: interrupt took",
@@ -17,10 +17,11 @@ One more cause lies neither in a test nor in the machine, but is known:
 What a test does to the machine itself is no cause."""
 import atexit
 import collections
+import contextlib
+import ctypes
 import mmap
 import os
 import re
-import resource
 import signal
 import struct
 import time
@@ -34,6 +35,8 @@ LIMITS = {
     "emulation": Limit(0, "Oops", "of a guest is the emulation's"),
 }
 NAP_S = 0.02
+PR_SET_CHILD_SUBREAPER = 36
+keeper = None   # of the tests' orphans: see keep_orphans()
 SLOW_TIMER = re.compile(r"hrtimer: interrupt took \d+ ns|perf: interrupt took too long")
 SAID = re.compile(r"^again (?P<name>[^\[]+?) \[(?P<cause>\w+) (?P<value>[\d.]+) (?P<unit>\S+?)[, ][^\]]*\]: ")
 
@@ -61,10 +64,52 @@ def jiffies():
     return (user + nice + system + irq + soft) / hz, steal / hz
 
 
+def keep_orphans():
+    """From here on this process only waits, and the tests go on in a child of it. Whom they leave behind, be it a
+    daemon with a session of its own, becomes a child of this process: nobody can take it for somebody else's."""
+    global keeper  # pylint: disable=global-statement
+    me = os.getpid()
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        return
+    tests = os.fork()
+    if not tests:
+        keeper = me
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(tests, signal.SIGTERM))
+    ended = status = 0
+    while ended != tests:
+        ended, status = os.wait()
+    status = os.waitstatus_to_exitcode(status)
+    if status < 0:
+        with contextlib.suppress(OSError):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(me, -status)
+    os._exit(status)
+
+
+def processes():
+    """pid -> parent, CPU seconds, CPU seconds of children that it has waited for"""
+    found, hz = {}, os.sysconf("SC_CLK_TCK")
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as f:
+                fields = f.read().rpartition(b")")[2].split()
+        except OSError:
+            continue   # it has ended
+        user, system, waited_user, waited_system = map(int, fields[11:15])
+        found[int(pid)] = (int(fields[1]), (user + system) / hz, (waited_user + waited_system) / hz)
+    return found
+
+
 def own_s():
-    """CPU time of this process and of its children that have ended."""
-    return sum(u.ru_utime + u.ru_stime for u in
-               map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    """CPU time of the tests and of all that they have started: who runs still, and who has ended."""
+    found = processes()
+    below, more = set(), {keeper or os.getpid()}
+    while more:
+        below |= more
+        more = {pid for pid, (parent, _, _) in found.items() if parent in more} - below
+    return sum(found[pid][1] + found[pid][2] for pid in below)
 
 
 class Sentries:

@@ -101,8 +101,13 @@ def check_skip_of_a_whole_file_counts_all(tree):
 def check_nothing_at_all_fails(tree):
     os.remove(os.path.join(tree.folder, "test/lint/good"))
     tree.expected.clear()
-    status, lines = tree.run()
-    assert status == 1 and lines[-1] == "0 passed, 0 failed, 0 skipped", lines
+    fails(tree, "no check has passed")
+
+
+def check_nothing_but_skips_fails(tree):
+    tree.page("def main():\n    print('skip all of page/broken: there is no page')", 7)
+    lines = fails(tree, "no check has passed", "page")
+    assert lines[-1] == "0 passed, 1 failed, 7 skipped", lines[-1]
 
 
 def check_unknown_tier_is_told(tree):
@@ -271,6 +276,18 @@ def check_binary_without_a_source(tree):
     assert not os.path.exists(os.path.join(tree.folder, "ran")), "it was run"
 
 
+def check_packages_that_cannot_be_installed(tree):
+    """Root's run fails; another user's says so and goes on."""
+    tree.script("tools/setup", 'echo "$*" >>said; echo no network; exit 1')
+    tree.file("test/formats/check_x.py", PAGE.format(body="def main():\n    print('ok a')"))
+    tree.expected["formats/x"] = 1
+    lines = passes(tree, 2) if os.geteuid() else fails(tree, "setup: what formats need is not installed")
+    assert "no network" in lines, lines
+    tree.run("--no-install")
+    with open(os.path.join(tree.folder, "said"), encoding="ascii") as f:
+        assert f.read() == "formats\n--check formats\n"
+
+
 def check_recordings_that_cannot_be_made(tree):
     tree.script("test/formats/run", "echo no room; exit 1")
     tree.file("test/formats/check_x.py", PAGE.format(body="def main():\n    print('ok a')"))
@@ -310,6 +327,56 @@ def check_second_try_below_its_limit(tree):
 def tries(n):
     return (f"def main():\n    for i in range({n}):\n"
             "        print(f'again page {i} [steal 40.0 % of it, limit 3 %]: late'); print('ok', i)")
+
+
+def check_what_a_test_leaves_behind_is_not_others(tree):
+    """Daemons that a test has started, whether they have ended or run on, are the test's; who is not below it is not,
+    though he uses the CPUs as well."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        tree.live(DAEMONS, 1)
+        assert "second tries: 0 of at most 5" in passes(tree, 2)[-2]
+    finally:
+        for p in others:
+            p.kill()
+            p.wait()
+
+
+DAEMONS = """
+BESIDE = True
+import os, signal, time
+import machine
+from harness import wait_until
+
+def daemon(stays):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    os.setsid()
+    if not os.fork():
+        while time.process_time() < 0.3:
+            pass
+        with open(f'{stays}.new', 'w') as f:
+            f.write(str(os.getpid()))
+        os.rename(f'{stays}.new', str(stays))
+        time.sleep(1000 if stays else 0)
+    os._exit(0)
+
+def pid_of(stays):
+    with open(str(stays)) as f:
+        return int(f.read())
+
+def test_a():
+    before = machine.own_s()
+    daemon(True)
+    daemon(False)
+    wait_until(lambda: os.path.exists('True') and os.path.exists('False'), 60, 'no daemons')
+    wait_until(lambda: not os.path.exists(f'/proc/{pid_of(False)}'), 60, 'it has not ended')
+    used = machine.own_s() - before
+    os.kill(pid_of(True), signal.SIGKILL)
+    check(0.55 < used < 0.9, f'both used 0.6 s, and {used} s are counted')
+"""
 
 
 def check_few_second_tries(tree):

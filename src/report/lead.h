@@ -38,11 +38,10 @@ bool lead_open_question(const struct summary *s, struct buf *b);
 /* The same: threads stuck on a file; appends to b, which may be NULL. */
 bool lead_stuck_file(const struct summary *s, struct buf *b);
 /*
- * The same: ", in flock of /run/lock (tmpfs)", the file for which this thread still waits for this
- * reason; false: it does not, or that is not known.
+ * The same: ", in flock of /run/lock (tmpfs)": the file for which the first victim still waits of
+ * whom that is known; nothing if there is none.
  */
-bool lead_file_of(const struct summary *s, const struct thread *t, enum reason reason,
-		  struct buf *b);
+void lead_file_of(const struct summary *s, const struct finding *f, struct buf *b);
 /* The same: must another thread end this wait, or is it not known who would? */
 bool lead_is_open(const struct stuck_wait *w);
 /* The same: after "has been ", "waiting for a mutex in charge, since before the recording began".

@@ -30,8 +30,7 @@ static void say_reason(const struct summary *s, struct buf *b)
 		   f->threads == 1 ? "its" : "their");
 	buf_printf(b, " %s", words_doing(text, sizeof(text), f->doing, f->reason));
 	lead_in(b, s, f->function, f->kstack, f->ustack);
-	for (size_t i = 0; i < f->victims.n && !lead_file_of(s, f->victims.v[i], f->reason, b); i++)
-		;
+	lead_file_of(s, f, b);
 	if (f->reason == REASON_PIPE_FULL)
 		lead_finding_wakers(s, b);
 	buf_printf(b, ".");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/units.h"
 #include "model/summary/parts.h"
 #include "report/words.h"
@@ -233,18 +234,22 @@ static void say_file(struct buf *b, const struct stuck_wait *w)
 			   words_file(text, sizeof(text), w->file, PATH_MOST));
 }
 
-bool lead_file_of(const struct summary *s, const struct thread *t, enum reason reason,
-		  struct buf *b)
+void lead_file_of(const struct summary *s, const struct finding *f, struct buf *b)
 {
+	struct map places = {0};
+	const uint64_t *place = NULL;
+
 	for (size_t i = 0; i < s->stuck.waits.n; i++) {
 		const struct stuck_wait *w = &s->stuck.waits.v[i];
 
-		if (w->thread != t || w->reason != reason || !w->file)
-			continue;
-		say_file(b, w);
-		return true;
+		if (w->reason == f->reason && w->file)
+			*map_put(&places, w->thread->index, NULL) = i;
 	}
-	return false;
+	for (size_t i = 0; i < f->victims.n && !place; i++)
+		place = map_get(&places, f->victims.v[i]->index);
+	if (place)
+		say_file(b, &s->stuck.waits.v[*place]);
+	map_done(&places);
 }
 
 void lead_say_wait(const struct summary *s, const struct stuck_wait *w, struct buf *b)

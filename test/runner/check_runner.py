@@ -422,6 +422,70 @@ def check_failed_kernel_loses_its_row(_tree):
     assert rows[0].count(" | ") + 2 == matrix.HEAD.splitlines()[0].count("|"), rows
 
 
+def check_fresh_debian_lacks_nothing(_tree):
+    """test/fresh takes a skip for what is the host's, and for nothing else."""
+    with open(os.path.join(ROOT, "test/fresh"), encoding="utf-8") as f:
+        text = f.read()
+    tested = text[text.index('hosts="'):text.index("installs() {")]
+
+    def judged(*skips):
+        with open("log", "w", encoding="utf-8") as f:
+            f.write("".join(f"skip {s}\n" for s in skips) + f"7 passed, 0 failed, {len(skips)} skipped\n")
+        return subprocess.run(["sh", "-uc", f"{tested}\ntested 0 log"], text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    hosts = ("live refused: this kernel takes 3 for 2 (Debian's and Ubuntu's refuse)", "attack a: there is no /dev/fuse",
+             "perfetto demo: trace_processor agrees: THAW_TRACE_PROCESSOR names none", "live full: cannot mount",
+             "live throttled: there is no cgroup with a limit on the CPU time to be had here")
+    assert judged(*hosts).returncode == 0, judged(*hosts)
+    for lack in ("live perf_of_a_command: there is no perf", "live go: there is no go (Debian package golang-1.19-go)",
+                 "attack frozen_disk: there is no mkfs.ext4 (Debian package e2fsprogs)", "lint types: there is no tsc",
+                 "all of browser: npm ci failed: E404", "all of formats/speedscope: it is not installed"):
+        said = judged(*hosts, lack)
+        assert said.returncode == 1 and said.stdout.startswith(f"it lacks: skip {lack}"), (lack, said)
+
+
+LAB = """
+import importlib.machinery, importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+loader = importlib.machinery.SourceFileLoader('lab_run', sys.argv[1] + '/run')
+run = importlib.util.module_from_spec(importlib.util.spec_from_loader('lab_run', loader))
+loader.exec_module(run)
+import initramfs, kernels, matrix
+
+def boot(row, image, version, archive, folder):
+    result = matrix.Result(row['name'], version)
+    if row['name'] == '6.1':
+        result.problems.append('pingpong: 1 switch')
+    elif row['name'] == '6.12':
+        raise OSError('no room')
+    elif row['name'] == '6.16':
+        sys.exit(143)
+    return result
+
+initramfs.make = lambda build, here: b''
+kernels.missing = lambda: None
+kernels.fetch = lambda cache, row: ('image', '1')
+kernels.table = lambda: [{'name': name} for name in ('6.1', '6.12', '6.16')]
+matrix.run = boot
+sys.exit(run.main(['lab/run', 'B', '--write', 'lab.md']))
+"""
+
+
+def check_lab_that_breaks_keeps_no_row_of_a_failed_kernel(_tree):
+    """One kernel fails, the lab breaks on the next, and somebody ends it at the third."""
+    with open("lab.md", "w", encoding="utf-8") as f:
+        f.write("<!-- matrix -->\n| kernel |\n| --- |\n| 6.1 | good |\n| 6.12 | good |\n| 6.16 | good |\n"
+                "<!-- end of matrix -->\n")
+    done = subprocess.run([sys.executable, "-c", LAB, os.path.join(ROOT, "lab")], text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 143, done
+    assert "FAIL lab 6.1: pingpong" in done.stdout and "FAIL lab 6.12: the lab broke" in done.stdout, done.stdout
+    with open("lab.md", encoding="utf-8") as f:
+        rows = [line[:18] for line in f if line.startswith("| 6")]
+    assert rows == ["| 6.1 | **fails**:", "| 6.12 | **fails**", "| 6.16 | good |\n"], rows
+
+
 def check_formats_keep_no_recordings(_tree):
     """Of whatever an older build has recorded, nothing is left when the captures are made anew."""
     with open(os.path.join(ROOT, "test/formats/run"), encoding="utf-8") as f:

@@ -28,7 +28,7 @@ int main(void)
 def perf():
     path = shutil.which("perf")
     if not path:
-        raise Skip("needs perf")
+        raise Skip("there is no perf")
     return path
 
 

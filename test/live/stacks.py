@@ -144,7 +144,7 @@ def gophers(program, named=True):
     """A Go program has no .eh_frame. Its threads that stay with a goroutine are where the runtime says."""
     path = os.path.join(BUILD, "workload", program)
     if not os.path.exists(path):
-        raise Skip("no Go compiler was there to build it")
+        raise Skip("there is no go (Debian package golang-1.19-go)")
     truth = record(["-F", "1999", "--min-wait", "0"], [path, "3"], "c.thaw")
     # Before there are tables stacks are copied, and a copy has nothing of the other stack.
     stacks = list(dump("c.thaw"))

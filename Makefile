@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 #   make            build/thaw, from what is installed
-#   make setup      install what make and make test need; so do demo, test, bench, lab and fuzz
+#   make setup      install what make and make test need; so do demo, test, bench and lab
 #   make demo       record the bundled stalling server and say what is wrong with it
 #   make test       everything that can be checked on this machine; TIERS="lint unit"
 #   make soak       what tests do over and over, SOAK times as often
@@ -215,7 +215,7 @@ $(O)/fuzz/%: test/fuzz/%.c test/fuzz/main.c $$(call libs_of,$$(firstword $$(subs
 		$< $(LDFLAGS) $(filter %.a,$^) $(LIBS)
 fuzzers: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(FUZZ_SRCS))
 fuzz:
-	$(Q)tools/setup build test
+	$(Q)tools/setup --check build test
 	$(Q)$(MAKE) --no-print-directory V=fuzz CC=$(CLANG) fuzzers
 	$(Q)test/fuzz/run $(B)/fuzz/fuzz $(FUZZ_SECONDS)
 
@@ -311,8 +311,9 @@ test: setup
 	$(Q)test/run $(B) $(TIERS)
 
 # What is done over and over in a test, SOAK times as often.
-soak: setup
-	$(Q)THAW_SOAK=$(SOAK) test/run $(B) crash live/robust live/stacks live/engines live/tables
+soak:
+	$(Q)tools/setup --check build test live
+	$(Q)THAW_SOAK=$(SOAK) test/run $(B) --no-install crash live/robust live/stacks live/engines live/tables
 
 bench:
 	$(Q)tools/setup build test bench

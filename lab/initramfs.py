@@ -59,7 +59,7 @@ class Archive:
     def python(self, folder):
         """The interpreter, and the modules that the live tests in a folder import."""
         ask = (f"import sys; sys.path.insert(0, {folder!r}); sys.argv = ['x']\n"
-               "import harness, encodings.ascii, encodings.latin_1\n"
+               "import harness, contextlib, select, socket, encodings.ascii, encodings.latin_1\n"
                "print(sys.executable)\n"
                "for m in list(sys.modules.values()):\n"
                "    f = getattr(m, '__file__', None)\n"
@@ -103,5 +103,15 @@ def make(build, here):
     for name in sorted(os.listdir(live)):
         if name.endswith(".py"):
             a.file(f"lab/test/{name}", os.path.join(live, name))
+    for name in ("deadnfs.py", "dead_nfs.py"):
+        a.file(f"lab/test/{name}", os.path.join(live, "..", "attack", name))
     a.python(live)
+    return a.bytes()
+
+
+def modules(folder):
+    """A second archive, which the kernel unpacks over the first: those of one kernel."""
+    a = Archive()
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        a.file(f"lab/modules/{name}", os.path.join(folder, name))
     return a.bytes()

@@ -3,9 +3,12 @@
 loses nothing, recordings agree with what the workloads know, and the kernel says nothing of distress.
 Where the bpf engine cannot work, thaw must say so and leave the machine alone."""
 import json
+import os
 import re
+import shutil
 import time
 
+import initramfs
 from vm import Guest
 
 SECONDS = 240        # of CPU time; most are done in 130
@@ -17,7 +20,7 @@ DISTRESS = re.compile(r"soft lockup|hard LOCKUP|self-detected stall|detected sta
                       r"WARNING: |BUG: |Oops|general protection|Kernel panic|rqspinlock|"
                       r"possible deadlock|bad: scheduling")
 
-YES = ("allowlist", "nested", "live:guest", "doctor")
+YES = ("allowlist", "nested", "live:guest", "live:dead_nfs", "doctor")
 NO = ("refused", "doctor")
 
 
@@ -99,6 +102,8 @@ def judge(result, row, guest):
         elif name == "live:guest":
             result.recordings = len(oks)
             result.notes.append(f"{len(oks)} recordings agree")
+        elif name == "live:dead_nfs":
+            result.notes.append(f"{len(oks)} beside a dead NFS server" if oks else "no NFS")
         elif name == "refused":
             result.notes.append("refused: " + text.strip().splitlines()[-1] if text.strip() else "?")
     result.problems += [f"the kernel says: {d}" for d in distress(files.get("dmesg", ""))[:3]]
@@ -106,16 +111,28 @@ def judge(result, row, guest):
     result.problems += [f"{step} was not run" for step in sorted(want - set(steps)) if step != hangs]
 
 
+def with_modules(image, archive, folder):
+    """The archive and this kernel's modules behind it."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "initrd.cpio")
+    with open(path, "wb") as f, open(archive, "rb") as g:
+        shutil.copyfileobj(g, f)
+        f.write(initramfs.modules(os.path.join(os.path.dirname(image), "modules")))
+    return path
+
+
 def run(row, image, version, archive, folder):
     """One kernel, from boot to end."""
     result = Result(row["name"], version)
     began = time.monotonic()
-    guest = Guest(image, archive, folder, YES if row["bpf"] == "yes" else NO)
+    initrd = with_modules(image, archive, folder)
+    guest = Guest(image, initrd, folder, YES if row["bpf"] == "yes" else NO)
     try:
         if not guest.wait(SECONDS):
             result.problems.append(f"it was not done after {SECONDS} s of CPU time")
         judge(result, row, guest)
     finally:
         guest.stop()
+        os.unlink(initrd)
     result.seconds = time.monotonic() - began
     return result

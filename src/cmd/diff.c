@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* thaw diff: two captures, or two ranges of one, against each other. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +219,7 @@ static int diff_verb_join(const struct diff_part *a, const struct diff_part *b, 
 			  struct reader **ret)
 {
 	const char *folder = getenv("TMPDIR");
-	char path[4096], self[40];
+	char path[PATH_MAX], self[40];
 	int fd, copy, rc;
 
 	snprintf(path, sizeof(path), "%s/thaw-diff-XXXXXX", folder && *folder ? folder : "/tmp");

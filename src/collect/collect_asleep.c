@@ -12,8 +12,8 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
+#include "arch/calls.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "collect/asleep_file.h"
@@ -26,8 +26,6 @@
 #define FILES_MOST 512u		  /* threads whose files are asked for */
 #define BEGIN_NS NSEC_PER_SEC	  /* that the beginning may wait */
 #define END_NS (NSEC_PER_SEC / 2) /* and the end */
-#define NR_FUTEX_WAIT 455u
-#define NR_FUTEX_WAITV 449u
 #define FUTEX2_PRIVATE 128u
 
 struct sleeper {
@@ -78,14 +76,14 @@ static void find_futex(struct sleeper *s)
 
 	if (s->a.call & CALL_COMPAT || !(s->a.state & STATE_INTERRUPTIBLE))
 		return;
-	if (nr == SYS_futex && is_wait((uint32_t)s->a.arg[1])) {
+	if (nr == ARCH_CALL_futex && is_wait((uint32_t)s->a.arg[1])) {
 		s->op = (uint32_t)s->a.arg[1] & 0x1ff;
 		s->val = (uint32_t)s->a.arg[2];
-	} else if (nr == NR_FUTEX_WAIT) {
+	} else if (nr == ARCH_CALL_futex_wait) {
 		s->op = op_of_flags((uint32_t)s->a.arg[3]);
 		s->val = (uint32_t)s->a.arg[1];
 	} else {
-		s->vector = nr == NR_FUTEX_WAITV ? s->a.arg[0] : 0;
+		s->vector = nr == ARCH_CALL_futex_waitv ? s->a.arg[0] : 0;
 		return;
 	}
 	s->futex = s->a.arg[0];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Threads and processes that begin, end and change, by the probes' records and by perf's. */
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,7 @@ void collect_own_map(struct collector *c, const struct pr_map *r)
 			      .dev = makedev(r->dev >> 32, (uint32_t)r->dev),
 			      .inode = r->inode,
 			      .exec = true};
-	char path[4096];
+	char path[PATH_MAX];
 	uint32_t pid = r->pid;
 
 	if (!procs_known(c->procs, pid))
@@ -121,7 +122,7 @@ static void on_mmap(struct collector *c, const struct perf_mmap *r, uint64_t ts)
 			    .inode = r->inode,
 			    .generation = r->generation,
 			    .recorded = true};
-	char path[4096];
+	char path[PATH_MAX];
 
 	if (!procs_known(c->procs, r->pid))
 		return;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "base/err.h"
 #include "engine/arrays.h"
 #include "engine/bpf_private.h"
@@ -162,7 +163,7 @@ void bpf_variables_for(struct bpf_engine *b, bool children)
 
 static size_t big_bytes(const struct big *g)
 {
-	return (g->entry * g->n + 4095) & ~4095ull;
+	return (g->entry * g->n + ARCH_PAGE - 1) & -(size_t)ARCH_PAGE;
 }
 
 static int map_tables(struct bpf_engine *b)

@@ -3,11 +3,12 @@
 #ifndef THAW_ENGINE_CGROUP_H
 #define THAW_ENGINE_CGROUP_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct cgroup_ref {
-	char path[4096];
+	char path[PATH_MAX];
 	uint64_t id;	/* v2: as the kernel numbers it */
 	uint32_t level; /* v2: how deep below the root */
 	bool v2;	/* v1: the threads that are in it now, and their children */

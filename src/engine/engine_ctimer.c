@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static struct ring_head *ctimer_ring(struct ctimer_engine *c, size_t i)
 static int find_library(char *ret, size_t room)
 {
 	static const char *const places[] = {"", "/../lib/thaw"};
-	char self[4096], path[4352];
+	char self[PATH_MAX], path[4352];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n <= 0)

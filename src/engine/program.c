@@ -2,6 +2,7 @@
 #include "engine/program.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 #include "symbol/opener.h"
 
 #define SCRIPTS_MAX 5 /* as the kernel: a script whose interpreter is a script ... */
-#define PATH_ROOM 4096
 
 /* As execvp(): a name with a slash is a path, any other is searched for in PATH. */
 static bool program_find(const char *name, char *path)
@@ -23,14 +23,13 @@ static bool program_find(const char *name, char *path)
 	struct stat st;
 
 	if (strchr(name, '/'))
-		return snprintf(path, PATH_ROOM, "%s", name) < PATH_ROOM && !access(path, X_OK);
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && !access(path, X_OK);
 	for (dirs = dirs ? dirs : "/bin:/usr/bin"; dirs; dirs = strchr(dirs, ':')) {
 		int n;
 
 		dirs += *dirs == ':';
 		n = (int)strcspn(dirs, ":");
-		if (snprintf(path, PATH_ROOM, "%.*s%s%s", n, dirs, n ? "/" : "", name) <
-			    PATH_ROOM &&
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", n, dirs, n ? "/" : "", name) < PATH_MAX &&
 		    !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK))
 			return true;
 	}
@@ -47,7 +46,7 @@ static bool script_of(const char *head, size_t len, char *ret)
 	head += 2;
 	head += strspn(head, " \t");
 	n = strcspn(head, " \t\n");
-	return n && snprintf(ret, PATH_ROOM, "%.*s", (int)n, head) < PATH_ROOM;
+	return n && snprintf(ret, PATH_MAX, "%.*s", (int)n, head) < PATH_MAX;
 }
 
 static enum program_kind elf_kind(int fd)
@@ -76,7 +75,7 @@ static bool secure(int fd, const struct stat *st)
 
 enum program_kind program_kind(const char *name, char *ret_path, unsigned room)
 {
-	char path[PATH_ROOM], next[PATH_ROOM], head[256];
+	char path[PATH_MAX], next[PATH_MAX], head[256];
 	enum program_kind kind = PROGRAM_UNKNOWN;
 
 	snprintf(ret_path, room, "%s", name);

@@ -291,7 +291,7 @@ static void fire_init(struct fire *x, const struct export_job *job)
 	x->timed = EXPORT_HAS(job->kinds, EXPORT_WAIT) || EXPORT_HAS(job->kinds, EXPORT_LOCK);
 	x->machine = reader_meta(job->reader, META_MACHINE, 0);
 	if (!x->machine)
-		x->machine = "x86_64"; /* see arch/arch.h */
+		x->machine = x->m->arch->name; /* of captures that do not say */
 	x->sample_ns = hz ? NSEC_PER_SEC / hz : NSEC_PER_MSEC;
 	x->thread_string = numbers(threads);
 	x->samples_of = numbers(threads);

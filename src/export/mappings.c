@@ -3,8 +3,9 @@
 
 #include "store/types.h"
 
-#define PAGE 4096ull
-#define FIRST (16 * PAGE)
+/* What mappings begin and end at, whatever machine the capture is from: offsets stay in place. */
+#define ALIGN 4096ull
+#define FIRST (16 * ALIGN)
 /* Limits of one file and of all files together; a damaged file may claim more. */
 #define FILE_MAX (1ull << 40)
 #define ALL_MAX (1ull << 46)
@@ -56,15 +57,15 @@ void mappings_place(struct mappings *m)
 	for (size_t i = 0; i < m->list.n; i++) {
 		struct profile_mapping *map = &m->list.v[i];
 		bool file = map->module->kind == MODULE_FILE || map->module->kind == MODULE_VDSO;
-		uint64_t last = map->high | (PAGE - 1);
+		uint64_t last = map->high | (ALIGN - 1);
 
 		if (file && last < FILE_MAX && next < ALL_MAX) {
 			map->start = map->shift = next;
 			map->limit = next + last + 1;
 			/* Leaves a page between mappings: readers would merge adjacent ones. */
-			next = map->limit + PAGE;
+			next = map->limit + ALIGN;
 		} else {
-			map->start = map->low & ~(PAGE - 1);
+			map->start = map->low & ~(ALIGN - 1);
 			map->limit = last + 1 ? last + 1 : last;
 		}
 	}

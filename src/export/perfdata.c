@@ -12,6 +12,7 @@
  */
 #include "export/perfdata.h"
 
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #include "store/reader.h"
 #include "wire/meta.h"
 
-#define PATH_MAX_BYTES 4095u
+#define PATH_MAX_BYTES (PATH_MAX - 1u)
 #define KERNEL_BEGIN 0xffffffff80000000ull
 #define KERNEL_END 0xffffffffff000000ull
 /* Addresses for modules without a known mapping: above what processes use, 4 GiB each. */

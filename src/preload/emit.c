@@ -39,9 +39,3 @@ void emit_commit(const struct tick_emit *e, uint32_t kind, uint32_t len)
 {
 	ring_commit(e->at, ring_header(e->pos, preload.salt, kind, len));
 }
-
-/* Not memcpy(): AddressSanitizer would check what it copies, and stacks are full of red zones. */
-void copy_words(void *to, const void *from, size_t words)
-{
-	__asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
-}

@@ -11,6 +11,7 @@
  */
 #include <alloca.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@
 #define LIBRARY "libthaw-preload.so"
 #define LIST_ONLY "LD_TRACE_LOADED_OBJECTS" /* ldd: the loader lists what it would load */
 
-static char session[64], library[4096];
+static char session[64], library[PATH_MAX];
 static const struct env_words words = {session, library};
 
 bool exec_begin(char **env, char *ret_session, size_t room)

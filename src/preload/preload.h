@@ -92,7 +92,6 @@ struct ring_head *emit_ring(void);
 /* `len`: a multiple of 8. NULL, and counted as lost, if there is no room. */
 void *emit_reserve(struct tick_emit *e, struct ring_head *r, uint32_t kind, uint32_t len);
 void emit_commit(const struct tick_emit *e, uint32_t kind, uint32_t len);
-void copy_words(void *to, const void *from, size_t words);
 
 /* task.c: what happens to threads and processes, and to what they have mapped. */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "arch/host.h"
 #include "preload/preload.h"
 #include "wire/probe.h"
 
@@ -23,7 +24,7 @@ void tell_task(uint32_t kind, uint32_t tid, uint32_t other, uint32_t code)
 	rec->pid = preload.pid;
 	rec->other = other;
 	rec->code = code;
-	copy_words(rec->comm, comm, PR_COMM / 8);
+	arch_copy_words(rec->comm, comm, PR_COMM / 8);
 	rec->vtid = 0;
 	rec->pad = 0;
 	emit_commit(&e, kind, sizeof(*rec));

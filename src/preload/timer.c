@@ -90,8 +90,8 @@ static void fill_copy(struct pr_copy *rec, const ucontext_t *context, uint32_t c
 	rec->bx = (uint64_t)ARCH_CONTEXT_BX(context);
 	/* Copy nothing below sp: it is unused memory, and valgrind would complain. */
 	if (chunks)
-		copy_words(rec->stack + below, (const void *)(sp & -(uintptr_t)8),
-			   (chunks * COPY_CHUNK - below) / 8);
+		arch_copy_words(rec->stack + below, (const void *)(sp & -(uintptr_t)8),
+				(chunks * COPY_CHUNK - below) / 8);
 }
 
 static void put_sample(const struct tick_emit *e, uint64_t id, uint64_t ts)

@@ -76,9 +76,9 @@ static __always_inline void hint_futex(struct hint *h, const struct pr_asleep *a
 	h->way = FUTEX_WAY_NONE;
 	if (!a->pc || a->call & CALL_COMPAT || !(a->state & STATE_INTERRUPTIBLE))
 		return;
-	if (nr == NR_FUTEX_WAIT)
+	if (nr == ARCH_CALL_futex_wait)
 		op = CMD_WAIT | op_of_flags(a->arg[3]);
-	else if (nr != __NR_futex || !cmd_among(op, CMDS_THAT_SLEEP))
+	else if (nr != ARCH_CALL_futex || !cmd_among(op, CMDS_THAT_SLEEP))
 		return;
 	h->futex = a->arg[0];
 	h->futex_shared = !op_is_private(op);

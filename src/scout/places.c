@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/host.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/search.h"
@@ -184,7 +185,7 @@ static void take_segments(void *ctx, const struct scout_answer *a)
 	/* The mapping begins at a page, the segment perhaps within it. */
 	for (size_t i = 0; i < a->n_areas; i++) {
 		const struct scout_area *s = &a->areas[i];
-		uint64_t page = s->pgoff & ~4095ull;
+		uint64_t page = s->pgoff & -(uint64_t)ARCH_PAGE;
 
 		if (r.pgoff >= page && r.pgoff < s->pgoff + (s->end - s->start))
 			*slot = s->start - s->pgoff + r.pgoff + 1;

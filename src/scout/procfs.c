@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +228,7 @@ void procfs_each_descendant(const uint32_t *pids, size_t n, procfs_fn *fn, void 
 /* Uses readlink(), which the kernel answers alone, whatever file system the program is on. */
 static bool runs_file(uint32_t pid, const char *name)
 {
-	char path[64], file[4096];
+	char path[64], file[PATH_MAX];
 	const char *base;
 	ssize_t n;
 

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "scout/mounts.h"
 #include "scout/scout_private.h"
 
@@ -22,7 +23,7 @@
 #define RESOLVE_CACHED 0x20
 #endif
 
-enum { LINKS_MAX = 40, PATHS_MAX = 2 * SCOUT_PATH_MAX, PAGE = 4096 };
+enum { LINKS_MAX = 40, PATHS_MAX = 2 * SCOUT_PATH_MAX };
 
 /* ---- text ---- */
 
@@ -52,7 +53,7 @@ static bool read_string(uint32_t pid, uint64_t at, char *out)
 	size_t n = 0;
 
 	while (n < SCOUT_PATH_MAX - 1) {
-		size_t want = PAGE - (at + n) % PAGE;
+		size_t want = ARCH_PAGE - (at + n) % ARCH_PAGE;
 		struct iovec here = {out + n, want}, there = {(void *)(uintptr_t)(at + n), want};
 
 		if (want > SCOUT_PATH_MAX - 1 - n)

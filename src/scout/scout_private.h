@@ -3,11 +3,13 @@
 #ifndef THAW_SCOUT_SCOUT_PRIVATE_H
 #define THAW_SCOUT_SCOUT_PRIVATE_H
 
+#include <limits.h>
+
 #include "base/vec.h"
 #include "scout/build_ids.h"
 #include "scout/scout.h"
 
-#define SCOUT_PATH_MAX 4096
+#define SCOUT_PATH_MAX PATH_MAX
 
 /* A message each, on a socket that keeps them apart; the path follows, with its zero. */
 struct scout_asked {

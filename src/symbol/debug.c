@@ -15,6 +15,7 @@
  */
 #include "symbol/files.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,7 +94,7 @@ static bool try_build_id(const char *path, uint32_t pid, const uint8_t *id, size
 static bool by_build_id(const struct symbols_query *q, uint32_t pid, const uint8_t *id, size_t len,
 			struct source_file *ret)
 {
-	char path[4096], hex[2 * BUILD_ID_ROOM + 1];
+	char path[PATH_MAX], hex[2 * BUILD_ID_ROOM + 1];
 	struct debug_place where[2];
 	size_t n = places(q, pid, where);
 

@@ -150,7 +150,7 @@ static int find_main(const struct symbols_query *q, struct source_file *ret)
 	size_t len = strlen(q->path), tail = strlen(DELETED);
 	bool deleted = len > tail && !strcmp(q->path + len - tail, DELETED);
 	bool sure = q->build_id_len;
-	char path[4096];
+	char path[PATH_MAX];
 	int first;
 
 	if (len >= sizeof(path))

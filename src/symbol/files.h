@@ -3,6 +3,8 @@
 #ifndef THAW_SYMBOL_FILES_H
 #define THAW_SYMBOL_FILES_H
 
+#include <limits.h>
+
 #include "elf/elf.h"
 #include "symbol/symbol.h"
 
@@ -13,7 +15,7 @@ struct source_file {
 	int fd; /* -1: none */
 	struct elf *elf;
 	uint32_t pid;
-	char path[4096];
+	char path[PATH_MAX];
 };
 
 struct files {

@@ -24,6 +24,7 @@
 #include "symbol/sandbox.h"
 
 #define LOOK_MS 50
+#define ERRNO_MAX 4095 /* of the kernel: include/linux/err.h */
 #define SOCKET_BYTES (1 << 20)
 
 void standing_init(struct standing *s, const struct standing_rules *rules)
@@ -184,7 +185,7 @@ static int standing_converse(struct standing *s, standing_hand_fn *hand, void *c
 	rc = rc ? rc : get(s, &p, &len, sizeof(len));
 	if (rc)
 		return rc;
-	if (len < -4095 || len > (int64_t)s->rules->answer_max)
+	if (len < -ERRNO_MAX || len > (int64_t)s->rules->answer_max)
 		return err_set(-EMSGSIZE, "its answer is too long");
 	if (len < 0) {
 		*ret_said = err_set((int)len, "%s", strerror((int)-len));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/host.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "scout/silent.h"
@@ -291,7 +292,7 @@ static bool bias_of(const struct object *ob, const struct proc_range *r, uint64_
 
 	for (size_t i = 0; i < ob->table.n_loads; i++) {
 		const struct unwind_load *l = &ob->table.loads[i];
-		uint64_t page = l->offset & ~4095ull;
+		uint64_t page = l->offset & -(uint64_t)ARCH_PAGE;
 
 		if (off >= page && off < l->offset + l->size) {
 			*ret = r->start - (l->vaddr + (off - l->offset));

@@ -7,7 +7,6 @@
 #define THAW_ARCH_X86_64_REGS_H
 
 #include <asm/ptrace.h>
-#include <asm/unistd_64.h>
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

@@ -204,6 +204,49 @@ UNWIND_INLINE int unwind_after_call(__u64 code)
 	return unwind_call_before(code) != UNWIND_CALL_NONE;
 }
 
+/* What a call before `pc` has in its operand, relative to the code: its target, or a word there. */
+UNWIND_INLINE __u64 unwind_call_operand(__u64 pc, __u64 code)
+{
+	return pc + (__u64)(__s64)(__s32)(code >> 32);
+}
+
+/* ff 15: an indirect call, through a word at the operand. */
+UNWIND_INLINE int unwind_call_by_word(__u64 code)
+{
+	return (code >> 16 & 0xffff) == 0x15ff;
+}
+
+#define UNWIND_EACH_BYTE(byte) ((byte)*0x0101010101010101ull)
+
+/* The top bit of every byte that is zero. */
+UNWIND_INLINE __u64 unwind_zero_bytes(__u64 word)
+{
+	__u64 low = UNWIND_EACH_BYTE(0x7full);
+
+	return ~(((word & low) + low) | word | low);
+}
+
+/*
+ * Code that soon jumps through a register, or through a word that a register points to: a call to
+ * it may lead anywhere. A jump through a word beside the code does not: it calls a library. `code`
+ * has a zero behind the words that were read.
+ */
+#define UNWIND_STUB_WORDS 8
+UNWIND_INLINE int unwind_stub_jumps(const __u64 *code)
+{
+	__u64 found = 0;
+
+	for (__u32 i = 0; i < UNWIND_STUB_WORDS; i++) {
+		__u64 byte = code[i], next = byte >> 8 | code[i + 1] << 56;
+		__u64 jump = ~byte | ((next & UNWIND_EACH_BYTE(0x38)) ^ UNWIND_EACH_BYTE(0x20));
+
+		/* ff /4, but for ff 25 */
+		found |=
+			unwind_zero_bytes(jump) & ~unwind_zero_bytes(next ^ UNWIND_EACH_BYTE(0x25));
+	}
+	return found != 0;
+}
+
 /*
  * A leaf in code that its object's unwind information leaves out: mostly a few instructions of
  * assembler that do not touch the stack, so that the return address is on top.

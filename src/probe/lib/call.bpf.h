@@ -7,6 +7,7 @@
 #ifndef THAW_PROBE_CALL_H
 #define THAW_PROBE_CALL_H
 
+#include "arch/calls.h"
 #include "probe/lib/compat.bpf.h"
 
 /* Calls that may sleep on the file of their first argument, a descriptor. */
@@ -22,7 +23,7 @@
 	CALL(w, recvmmsg) CALL(w, syncfs) CALL(w, sendmmsg) CALL(w, copy_file_range) \
 	CALL(w, preadv2) CALL(w, pwritev2)
 /* clang-format on */
-#define CALL_BIT(w, name) | (__NR_##name / 64 == (w) ? 1ull << __NR_##name % 64 : 0)
+#define CALL_BIT(w, name) | (ARCH_CALL_##name / 64 == (w) ? 1ull << ARCH_CALL_##name % 64 : 0)
 #define CALL_WORD(w) (0ull DESCRIPTOR_CALLS(CALL_BIT, w))
 
 static __always_inline bool takes_descriptor(__u32 nr)

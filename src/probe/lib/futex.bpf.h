@@ -26,19 +26,19 @@ struct waitv {
 /* Does this call, by its arguments, sleep on a futex? */
 static __always_inline bool futex_sleeps(__u32 nr, struct pt_regs *regs, struct futex_sleep *ret)
 {
-	if (nr == __NR_futex) {
+	if (nr == ARCH_CALL_futex) {
 		ret->addr = REGS_ARG0(regs);
 		ret->op = REGS_ARG1(regs) & OP_BITS;
 		ret->val = REGS_ARG2(regs);
 		return cmd_among(ret->op, CMDS_THAT_SLEEP);
 	}
-	if (nr == NR_FUTEX_WAIT) {
+	if (nr == ARCH_CALL_futex_wait) {
 		ret->addr = REGS_ARG0(regs);
 		ret->op = CMD_WAIT | op_of_flags(REGS_ARG3(regs));
 		ret->val = REGS_ARG1(regs);
 		return true;
 	}
-	if (nr == NR_FUTEX_WAITV) {
+	if (nr == ARCH_CALL_futex_waitv) {
 		struct waitv first;
 
 		if (user_read(&first, sizeof(first), REGS_ARG0(regs)))
@@ -55,7 +55,7 @@ static __always_inline bool is_futex_wait(__u32 call)
 {
 	__u32 nr = (call & CALL_NR) - 1;
 
-	return nr == __NR_futex || nr == NR_FUTEX_WAIT || nr == NR_FUTEX_WAITV;
+	return nr == ARCH_CALL_futex || nr == ARCH_CALL_futex_wait || nr == ARCH_CALL_futex_waitv;
 }
 
 /* Where the id of a way's kernel stack is kept; NULL if the stack must be walked. */
@@ -119,15 +119,15 @@ static __noinline bool releases_futex(struct task_struct *wakee, const struct hi
 	regs = (struct pt_regs *)bpf_task_pt_regs(me);
 	nr = REGS_CALL(regs);
 	addr = REGS_ARG0(regs);
-	if (nr == __NR_futex) {
+	if (nr == ARCH_CALL_futex) {
 		op = REGS_ARG1(regs);
 		if (!cmd_among(op, CMDS_THAT_WAKE))
 			return false;
 		if ((op & FUTEX_OP_CMD) == CMD_WAKE_OP && REGS_ARG4(regs) == h->futex)
 			addr = h->futex;
-	} else if (nr == NR_FUTEX_WAKE) {
+	} else if (nr == ARCH_CALL_futex_wake) {
 		op = op_of_flags(REGS_ARG3(regs));
-	} else if (nr == NR_FUTEX_REQUEUE) {
+	} else if (nr == ARCH_CALL_futex_requeue) {
 		struct waitv first;
 
 		if (user_read(&first, sizeof(first), addr))

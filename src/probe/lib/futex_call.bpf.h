@@ -5,12 +5,6 @@
 
 #include "probe/lib/call.bpf.h"
 
-/* Newer than the headers that thaw builds with. */
-#define NR_FUTEX_WAITV 449u /* 5.16 */
-#define NR_FUTEX_WAKE 454u  /* 6.7 */
-#define NR_FUTEX_WAIT 455u
-#define NR_FUTEX_REQUEUE 456u
-
 /* include/uapi/linux/futex.h */
 #define CMD_WAIT 0u
 #define CMD_WAKE 1u
@@ -55,11 +49,11 @@ static __always_inline bool op_is_private(__u32 op)
 
 static __always_inline __u32 way_of(__u32 nr, __u32 op)
 {
-	if (nr == NR_FUTEX_WAIT)
+	if (nr == ARCH_CALL_futex_wait)
 		return FUTEX_WAY_WAIT2;
-	if (nr == NR_FUTEX_WAKE)
+	if (nr == ARCH_CALL_futex_wake)
 		return FUTEX_WAY_WAKE2;
-	if (nr != __NR_futex)
+	if (nr != ARCH_CALL_futex)
 		return FUTEX_WAY_NONE;
 	switch (op & FUTEX_OP_CMD) {
 	case CMD_WAIT:

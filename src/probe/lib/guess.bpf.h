@@ -22,35 +22,14 @@ struct guess {
 	__u32 slots, tries, fits;
 };
 
-/*
- * Code that soon jumps through a register, or through a word that a register points to: a call to
- * it may lead anywhere. A jump through a word beside the code does not: it calls a library.
- */
-#define STUB_WORDS 8
-#define EACH_BYTE(byte) ((byte)*0x0101010101010101ull)
-
-/* The top bit of every byte that is zero. */
-static __always_inline __u64 zero_bytes(__u64 word)
-{
-	__u64 low = EACH_BYTE(0x7full);
-
-	return ~(((word & low) + low) | word | low);
-}
-
+/* Is there a stub at `pc`, which only jumps on? */
 STEP_PART int jumps_on(__u64 pc)
 {
-	__u64 code[STUB_WORDS + 1] = {}, found = 0;
+	__u64 code[UNWIND_STUB_WORDS + 1] = {};
 
-	if (bpf_probe_read_user(code, STUB_WORDS * 8, (void *)pc))
+	if (bpf_probe_read_user(code, UNWIND_STUB_WORDS * 8, (void *)pc))
 		return 0;
-	for (__u32 i = 0; i < STUB_WORDS; i++) {
-		__u64 byte = code[i], next = byte >> 8 | code[i + 1] << 56;
-		__u64 jump = ~byte | ((next & EACH_BYTE(0x38)) ^ EACH_BYTE(0x20));
-
-		/* ff /4, but for ff 25 */
-		found |= zero_bytes(jump) & ~zero_bytes(next ^ EACH_BYTE(0x25));
-	}
-	return found != 0;
+	return unwind_stub_jumps(code);
 }
 
 /* enum unwind_call */
@@ -140,8 +119,8 @@ STEP_PART int guess_next(struct guess *g)
 		return 1;
 	}
 	/* A call through a word beside the code counts as direct: the word can be read. */
-	to = pc + (__u64)(__s64)(__s32)(code >> 32);
-	if (call == UNWIND_CALL_INDIRECT && (code >> 16 & 0xffff) == 0x15ff) {
+	to = unwind_call_operand(pc, code);
+	if (call == UNWIND_CALL_INDIRECT && unwind_call_by_word(code)) {
 		if (UNWIND_READ(NULL, to, &to))
 			return 0;
 		call = UNWIND_CALL_DIRECT;

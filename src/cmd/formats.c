@@ -51,7 +51,7 @@ static const char *needs_of(const struct exporter *e, struct buf *b)
 	unsigned n = 0;
 
 	buf_clear(b);
-#define UNSEEN(bit, UPPER, name, words)                                                            \
+#define UNSEEN(bit, UPPER, name, words, brief, with)                                               \
 	if (e->needs & UNSEEN_##UPPER)                                                             \
 		buf_printf(b, "%s%s", n++ ? "; " : "", words);
 #include "wire/unseen.def"

@@ -76,7 +76,7 @@ void topic_engines(FILE *out)
 #include "guard/engines.def"
 	fputs("\nA capture says what its engine could not see, and nothing shows that as zero:\n\n",
 	      out);
-#define UNSEEN(bit, UPPER, name, words) topic_row(out, 12, name, words);
+#define UNSEEN(bit, UPPER, name, words, brief, with) topic_row(out, 12, name, words);
 #include "wire/unseen.def"
 }
 

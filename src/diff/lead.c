@@ -120,7 +120,7 @@ static bool is_better(const struct diff_row *r, const struct diff_row *best)
 		return !best || best_weak;
 	/* A lock says more than the wait for it. */
 	if (r->kind == DIFF_LOCK && best->kind == DIFF_WAIT &&
-	    export_is_lock(diff_item_of(best)->reason))
+	    reason_has(diff_item_of(best)->reason, TRAIT_LOCK))
 		change *= 2;
 	return change > fabs(best->r.after - best->r.before);
 }

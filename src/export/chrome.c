@@ -271,7 +271,7 @@ static void put_flow(struct chrome *c, const struct interval *iv)
 static bool wants_wait(const struct chrome *c, enum reason reason)
 {
 	return EXPORT_HAS(c->job->kinds, EXPORT_WAIT) ||
-	       (EXPORT_HAS(c->job->kinds, EXPORT_LOCK) && export_is_lock(reason));
+	       (EXPORT_HAS(c->job->kinds, EXPORT_LOCK) && reason_has(reason, TRAIT_LOCK));
 }
 
 static const char *const cats[INTERVAL_KINDS] = {

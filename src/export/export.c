@@ -53,31 +53,18 @@ int export_written(const struct export_job *job)
 	return ferror(job->out) ? err_set(-EIO, "%s", strerror(errno ? errno : EIO)) : 0;
 }
 
-bool export_is_lock(enum reason r)
-{
-	return r == REASON_MUTEX || r == REASON_RWLOCK || r == REASON_GIL || r == REASON_FUTEX ||
-	       r == REASON_KERNEL_LOCK;
-}
-
-static const struct need {
-	uint32_t unseen;
-	const char *words, *with;
-} needs[] = {
-	{UNSEEN_TIMES, "when something happened", "--engine bpf or perf"},
-	{UNSEEN_SAMPLES, "where threads ran", "--engine bpf or perf"},
-	{UNSEEN_SWITCHES, "waits", "--engine bpf or perf"},
-	{UNSEEN_LOCKS, "locks", "--engine bpf, as root"},
-	{UNSEEN_WAKERS, "who ended a wait", "--engine bpf, as root"},
-};
-
+/* The last one is said: what others rest on comes later in the table. */
 static int missing(const struct model *m, uint32_t unseen)
 {
-	for (size_t i = 0; i < ARRAY_LEN(needs); i++)
-		if (needs[i].unseen & unseen)
+	for (size_t i = ARRAY_LEN(unseen_rows); i-- > 0;) {
+		const struct unseen_row *row = &unseen_rows[i];
+
+		if (row->with && (row->bit & unseen))
 			return err_set(-ENODATA,
 				       "it was recorded with the %s engine, which does not see %s; "
 				       "record with %s",
-				       m->facts.engine, needs[i].words, needs[i].with);
+				       m->facts.engine, row->brief, row->with);
+	}
 	return err_set(-ENODATA, "it was recorded with the %s engine, which does not see all of it",
 		       m->facts.engine);
 }

@@ -80,7 +80,4 @@ static inline bool export_wants(const struct export_job *job, const struct threa
 /* 0, or the error of the output. Check it now and then, to stop early. */
 int export_written(const struct export_job *job);
 
-/* Does a wait for this reason count as EXPORT_LOCK? */
-bool export_is_lock(enum reason r);
-
 #endif

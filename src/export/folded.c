@@ -75,7 +75,7 @@ static void add_waits(struct folded *l, const struct export_job *job, unsigned s
 		const struct named_frame *f;
 		size_t n = names_probed_stack(&m->names, r->kstack, r->ustack, &f);
 
-		if (only_locks && !export_is_lock(r->verdict.reason))
+		if (only_locks && !reason_has(r->verdict.reason, TRAIT_LOCK))
 			continue;
 		if (export_wants(job, r->thread))
 			add_stack(l, &m->names, r->thread, f, n, side, r->total);

@@ -384,7 +384,7 @@ static int on_interval(void *arg, const struct interval *iv)
 	if (iv->kind != INTERVAL_WAITING || !export_wants(job, iv->thread))
 		return 0;
 	if (!EXPORT_HAS(job->kinds, EXPORT_WAIT) &&
-	    !export_is_lock(job->model->tally.waits.v[iv->row].verdict.reason))
+	    !reason_has(job->model->tally.waits.v[iv->row].verdict.reason, TRAIT_LOCK))
 		return 0;
 	return put_sample(p, &t);
 }

@@ -228,7 +228,7 @@ void perfetto_wait(struct perfetto *p, const struct interval *iv)
 	struct perfetto_slice s = {.start = iv->start, .end = iv->end};
 	uint32_t holder;
 
-	if (!all && (!EXPORT_HAS(p->job->kinds, EXPORT_LOCK) || !export_is_lock(reason)))
+	if (!all && (!EXPORT_HAS(p->job->kinds, EXPORT_LOCK) || !reason_has(reason, TRAIT_LOCK)))
 		return;
 	s.track = perfetto_thread_track(p, iv->thread);
 	s.stack = perfetto_stack(p, iv->kstack, iv->ustack, true);

@@ -65,7 +65,7 @@ static void add_lock(const struct profile *p, const struct wait_row *r, struct p
 
 static bool wait_row(const struct profile *p, const struct wait_row *r, struct profile_row *ret)
 {
-	bool lock = profile_has(p, PROFILE_DELAY) && export_is_lock(r->verdict.reason);
+	bool lock = profile_has(p, PROFILE_DELAY) && reason_has(r->verdict.reason, TRAIT_LOCK);
 
 	if ((!profile_has(p, PROFILE_OFF_CPU) && !lock) || !(r->total || r->count))
 		return false;

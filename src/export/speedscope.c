@@ -144,7 +144,7 @@ static uint32_t frame_of_reason(struct scope *x, const struct wait_row *r)
 
 static bool is_in(const struct wait_row *r, bool locks)
 {
-	return !locks || export_is_lock(r->verdict.reason);
+	return !locks || reason_has(r->verdict.reason, TRAIT_LOCK);
 }
 
 static void put_wait(struct scope *x, const struct wait_row *r)

@@ -198,7 +198,7 @@ static bool spool_wanted(const struct spool *s, const struct interval *iv)
 	if (!EXPORT_HAS(s->job->kinds, EXPORT_LOCK) || iv->kind != INTERVAL_WAITING)
 		return false;
 	r = &s->job->model->tally.waits.v[iv->row];
-	return export_is_lock(r->verdict.reason);
+	return reason_has(r->verdict.reason, TRAIT_LOCK);
 }
 
 static int take_running(struct spool_lane *l, const struct interval *iv)

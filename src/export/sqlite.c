@@ -285,7 +285,7 @@ static int on_interval(void *arg, const struct interval *iv)
 	struct writing *w = arg;
 	unsigned kinds = w->job->kinds;
 	bool lock = iv->kind == INTERVAL_WAITING &&
-		    export_is_lock(w->job->model->tally.waits.v[iv->row].verdict.reason);
+		    reason_has(w->job->model->tally.waits.v[iv->row].verdict.reason, TRAIT_LOCK);
 	int rc = 0;
 
 	if (!export_wants(w->job, iv->thread) || !w->job->model->facts.has_switches)

@@ -131,8 +131,10 @@ static void lock_row(const struct text_report *p, const struct lock_sum *l)
 /* Stacks show that threads waited for locks; only records of futexes and contention show which. */
 static bool waited_for_some(const struct summary *s)
 {
-	return s->reasons[REASON_MUTEX] || s->reasons[REASON_RWLOCK] || s->reasons[REASON_GIL] ||
-	       s->reasons[REASON_KERNEL_LOCK];
+	for (unsigned r = 0; r < REASONS; r++)
+		if (s->reasons[r] && reason_has(r, TRAIT_HELD))
+			return true;
+	return false;
 }
 
 void text_locks(const struct text_report *p)

@@ -36,6 +36,9 @@ enum reason_trait {
 	TRAIT_PALE = 8,
 	TRAIT_OUTSIDE = 16,
 	TRAIT_ANSWER = 32,
+	TRAIT_QUIET = 64,
+	TRAIT_LOCK = 128,
+	TRAIT_HELD = 256,
 };
 
 /* What was decided, and by what. */

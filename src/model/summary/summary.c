@@ -51,16 +51,12 @@ static bool is_active(const struct thread *t)
 	return t->total[INTERVAL_RUNNING] || t->total[INTERVAL_RUNNABLE] || t->samples;
 }
 
-/* Time in waits that are the thread's own choice. */
-static uint64_t by_choice(const struct thread *t)
+static uint64_t quiet_time(const struct thread *t)
 {
-	static const enum reason reasons[] = {REASON_UNKNOWN, REASON_IDLE,   REASON_SLEEP,
-					      REASON_POLL,    REASON_CHILD,  REASON_SIGNAL,
-					      REASON_JOIN,    REASON_PARKED, REASON_DEAD};
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-		sum += t->waits[reasons[i]];
+	for (unsigned r = 0; r < REASONS; r++)
+		sum += reason_has(r, TRAIT_QUIET) ? t->waits[r] : 0;
 	return sum;
 }
 
@@ -68,7 +64,7 @@ static uint64_t summary_weight(const struct thread *t, enum thread_order order)
 {
 	switch (order) {
 	case ORDER_TELLING:
-		return thread_wall(t) - by_choice(t);
+		return thread_wall(t) - quiet_time(t);
 	case ORDER_RUNNING:
 		return t->total[INTERVAL_RUNNING];
 	case ORDER_RUNNABLE:

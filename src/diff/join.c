@@ -214,7 +214,7 @@ static void take_facts(struct joining *j, const struct reader *a, const struct r
 	const char *key, *val;
 
 	for (size_t i = 0; reader_meta_at(a, i, &key, &val); i++)
-		if (strcmp(key, "kernel_locks"))
+		if (strcmp(key, META_KERNEL_LOCKS))
 			writer_meta(j->w, key, val);
 	for (size_t i = 0; (val = reader_meta(b, META_UNSEEN, i)); i++)
 		if (!has_meta(a, META_UNSEEN, val))

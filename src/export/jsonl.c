@@ -18,6 +18,7 @@
 #include "report/steps.h"
 #include "store/fields.h"
 #include "store/reader.h"
+#include "store/words.h"
 
 #define SCHEMA "thaw.jsonl/1"
 
@@ -30,36 +31,18 @@ struct lines {
 
 static const char *word_of(enum event_role role, uint64_t v)
 {
-	static const char *const contexts[] = {"task", "softirq", "hardirq", "nmi", "unknown"};
-	static const char *const marks[] = {
-		[MARK_BEGIN] = "begin", [MARK_END] = "end", [MARK_STEP] = "step"};
-	static const char *const places[] = {"unknown",	  "module", "heap", "stack",
-					     "anonymous", "shared", "file"};
-	static const char *const klocks[] = {"any",   "mmap_lock", "runqueue",
-					     "inode", "global",	   "sighand"};
-
-#define IN(list) (v < ARRAY_LEN(list) && (list)[v] ? (list)[v] : "unknown")
 	switch (role) {
-	case ROLE_CONTEXT:
-		return IN(contexts);
 	case ROLE_LOSS:
 		return loss_name((uint32_t)v);
 	case ROLE_EVENT:
 		return v && v < EV_KINDS ? model_event_name((unsigned)v) : NULL;
-	case ROLE_MARK:
-		return IN(marks);
 	case ROLE_STEP:
 		return v ? step_name((uint32_t)v) : NULL;
 	case ROLE_STEP_CAUSE:
 		return v ? step_cause_name((uint32_t)v) : NULL;
-	case ROLE_PLACE:
-		return IN(places);
-	case ROLE_KLOCK:
-		return IN(klocks);
 	default:
-		return NULL;
+		return event_word(role, v);
 	}
-#undef IN
 }
 
 static void put_hex(struct json *j, const char *key, uint64_t v)
@@ -175,7 +158,6 @@ static void need_stack(struct lines *l, uint64_t id)
 
 static void need_module(struct lines *l, uint64_t id)
 {
-	static const char *const kinds[] = {"unknown", "kernel", "file", "vdso", "anonymous"};
 	const struct module *m = reader_module(l->job->reader, (uint32_t)id);
 	char hex[2 * BUILD_ID_MAX + 1] = "";
 	struct json j;
@@ -186,7 +168,7 @@ static void need_module(struct lines *l, uint64_t id)
 		return;
 	begin_line(l, &j, "module");
 	json_u64(&j, "id", id);
-	json_str(&j, "kind", kinds[m && m->kind < ARRAY_LEN(kinds) ? m->kind : 0]);
+	json_str(&j, "kind", module_kind_name(m ? m->kind : MODULE_UNKNOWN));
 	json_str(&j, "path", m ? m->path : NULL);
 	for (unsigned i = 0; m && i < m->build_id_len; i++)
 		snprintf(hex + 2 * (size_t)i, 3, "%02x", m->build_id[i]);

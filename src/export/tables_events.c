@@ -2,6 +2,7 @@
 /* The values of rows that come from a walk over the recording: of waits, wakes and losses. */
 #include "export/tables.h"
 
+#include "store/words.h"
 #include "wire/loss.h"
 
 static void wait_waker(const struct tables *t, const struct table_wait *w, unsigned column,
@@ -61,11 +62,6 @@ void tables_wait(const struct tables *t, const struct table_wait *w, unsigned co
 
 void tables_wake(const struct tables *t, const struct event *ev, unsigned column, struct cell *c)
 {
-	static const char *const contexts[] = {[WAKE_TASK] = "task",
-					       [WAKE_SOFTIRQ] = "softirq",
-					       [WAKE_HARDIRQ] = "hardirq",
-					       [WAKE_NMI] = "nmi",
-					       [WAKE_UNKNOWN] = "unknown"};
 	const struct ev_waking *w = &ev->waking;
 	unsigned ctx = w->ctx & WAKE_CTX;
 
@@ -92,7 +88,7 @@ void tables_wake(const struct tables *t, const struct event *ev, unsigned column
 			cell_id(c, w->waker);
 		break;
 	case COL(WAKES, context):
-		cell_word(c, contexts[ctx < ARRAY_LEN(contexts) ? ctx : WAKE_UNKNOWN]);
+		cell_word(c, event_word(ROLE_CONTEXT, ctx));
 		break;
 	case COL(WAKES, release):
 		cell_int(c, (w->ctx & WAKE_RELEASE) != 0);

@@ -8,12 +8,8 @@
 #include <stdint.h>
 
 enum module_kind {
-	MODULE_UNKNOWN = 0, /* no mapping covered the address; offset is the address */
-	MODULE_KERNEL = 1,  /* the kernel and its modules; offset is the address */
-	MODULE_FILE = 2,    /* offset is into the file */
-	MODULE_VDSO = 3,    /* offset is from the mapping's start */
-	MODULE_ANON = 4,    /* code without a file (JIT) of process `pid`; offset is the address */
-	MODULE_GUESS = 5,   /* no code: its frame says that the next one was guessed */
+#define MODULE_WORD(id, UPPER, name) MODULE_##UPPER = id,
+#include "wire/word.def"
 };
 
 #define BUILD_ID_MAX 20

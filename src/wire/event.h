@@ -58,9 +58,8 @@ enum event_role {
 enum event_group { GROUP_REST, GROUP_SAMPLES, GROUP_WAITS, GROUP_LOCKS, GROUP_WHO };
 
 enum mark_what {
-	MARK_BEGIN = 1,
-	MARK_END = 2,
-	MARK_STEP = 3, /* the recorder steps back, or was away: what is missing from here on */
+#define MARK_WORD(id, UPPER, name) MARK_##UPPER = id,
+#include "wire/word.def"
 };
 
 /* The CPU of a LOST event that concerns all of them. */

@@ -3,13 +3,9 @@
 #ifndef THAW_WIRE_STATE_H
 #define THAW_WIRE_STATE_H
 
-/* Where a waker was. Only TASK may be blamed on the thread that was running. */
 enum wake_ctx {
-	WAKE_TASK = 0,
-	WAKE_SOFTIRQ = 1,
-	WAKE_HARDIRQ = 2,
-	WAKE_NMI = 3,
-	WAKE_UNKNOWN = 4, /* this kernel does not tell */
+#define WAKE_WORD(id, UPPER, name) WAKE_##UPPER = id,
+#include "wire/word.def"
 };
 #define WAKE_CTX 0x0fu
 /* Beside the context: the waker was in a system call on the very futex that the wakee slept on. */
@@ -87,24 +83,14 @@ enum klock_flag {
 	KLOCK_IN_INTERRUPT = 0x100, /* ours: an interrupt wanted it, not the thread that it met */
 };
 
-/* What a kernel lock belongs to, as far as it can be told from its address. */
 enum klock_what {
-	KLOCK_ANY = 0,	     /* not known; `of` is 0 */
-	KLOCK_MMAP_LOCK = 1, /* of the process `of` */
-	KLOCK_RUNQUEUE = 2,  /* of the CPU `of` */
-	KLOCK_INODE = 3,     /* i_rwsem of the inode number `of` */
-	KLOCK_GLOBAL = 4,  /* `of` is its offset in the kernel's module: a frame that has a name */
-	KLOCK_SIGHAND = 5, /* siglock of the process `of` */
+#define KLOCK_WORD(id, UPPER, name) KLOCK_##UPPER = id,
+#include "wire/word.def"
 };
 
 enum place_kind {
-	PLACE_UNKNOWN = 0,
-	PLACE_MODULE = 1, /* data of a program or library */
-	PLACE_HEAP = 2,
-	PLACE_STACK = 3, /* of a thread */
-	PLACE_ANON = 4,
-	PLACE_SHARED = 5, /* memory shared between processes */
-	PLACE_FILE = 6,	  /* any other mapped file */
+#define PLACE_WORD(id, UPPER, name) PLACE_##UPPER = id,
+#include "wire/word.def"
 };
 
 #endif

@@ -170,8 +170,8 @@ wasm: $(WASM)
 
 # The page: its code and styles bundled, put into one document, and that into thaw, with the
 # engine of exported pages.
-$(B)/page/page.js: viewer $(wildcard viewer/*.ts) src/report/frames.def src/timeline/reason.def src/model/lock/lock.def \
-		src/wire/loss.def src/wire/unseen.def | $(B)/packages
+$(B)/page/page.js: viewer $(wildcard viewer/*.ts) src/report/frames.def src/timeline/reason.def src/query/class.def \
+		src/model/lock/lock.def src/wire/loss.def src/wire/unseen.def | $(B)/packages
 	$(call say,PAGE,$@)
 	$(Q)mkdir -p $(@D) && $(ESBUILD) viewer/main.ts --bundle --minify --format=iife --target=es2020 \
 		--loader:.def=text --log-level=warning --outfile=$@

@@ -8,20 +8,16 @@
  * tooltips words.
  *
  * Rows stand in the order in which a column of the timeline stacks them, from the bottom up. Those
- * of reasons are in src/timeline/reason.def.
+ * of reasons are in src/timeline/reason.def, all others in src/query/class.def.
  */
+import CLASSES from "../src/query/class.def";
 import REASONS from "../src/timeline/reason.def";
 import type { Page } from "./page";
 import { el } from "./util";
 
-export const RUNNING = 100;
-export const LOST = 101;
-export const ABSENT = 102;
-export const CPU_IDLE = 103;
-export const BLACKOUT = 104;
-
 interface Paint {
 	cls: number;
+	level: number;
 	light: string;
 	dark: string;
 	hatched?: boolean;
@@ -31,18 +27,35 @@ interface Paint {
 const REASON_ROW =
 	/^REASON\((\d+), .*,\s+\w+, ([\w |]+), (\d+), "(#\w+)", "(#\w+)"\)/gm;
 
-/* By level. */
-const REASON_PAINTS: Paint[] = [...REASONS.matchAll(REASON_ROW)]
-	.sort((a, b) => Number(a[3]) - Number(b[3]))
-	.map((m) => ({ cls: Number(m[1]), light: m[4]!, dark: m[5]!, pale: m[2]!.includes("PALE") }));
+const CLASS_ROW =
+	/^CLASS\((\d+), (\w+), "\w+", "([^"]+)", "([^"]+)", (\w+), (\d+), "(#?\w*)", "(#?\w*)"\)/gm;
 
-const PAINTS: Paint[] = [
-	{ cls: RUNNING, light: "#0f9d72", dark: "#21a97f" },
-	...REASON_PAINTS,
-	{ cls: CPU_IDLE, light: "#e6eaef", dark: "#262c35", pale: true },
-	{ cls: LOST, light: "#9aa1ab", dark: "#69707b", hatched: true },
-	{ cls: BLACKOUT, light: "#3c424b", dark: "#aab1bc", hatched: true },
-];
+const CLASS_ROWS = [...CLASSES.matchAll(CLASS_ROW)];
+
+function classOf(name: string): number {
+	return Number(CLASS_ROWS.find((m) => m[2] === name)![1]);
+}
+
+export const RUNNING = classOf("RUNNING");
+export const LOST = classOf("LOST");
+export const ABSENT = classOf("GONE");
+export const CPU_IDLE = classOf("IDLE");
+export const BLACKOUT = classOf("BLACKOUT");
+
+const REASON_PAINTS: Paint[] = [...REASONS.matchAll(REASON_ROW)].map((m) => ({
+	cls: Number(m[1]), level: Number(m[3]), light: m[4]!, dark: m[5]!, pale: m[2]!.includes("PALE"),
+}));
+
+const CLASS_PAINTS: Paint[] = CLASS_ROWS.filter((m) => m[5] !== "NONE").map((m) => ({
+	cls: Number(m[1]), level: Number(m[6]), light: m[7]!, dark: m[8]!,
+	hatched: m[5] === "HATCHED", pale: m[5] === "PALE",
+}));
+
+const PAINTS = [...REASON_PAINTS, ...CLASS_PAINTS].sort((a, b) => a.level - b.level);
+
+/* By class: what it is called, and the same as a part of a sentence. */
+const LABELS = new Map(CLASS_ROWS.map((m) => [Number(m[1]), m[3]!]));
+const WORDS = new Map(CLASS_ROWS.map((m) => [Number(m[1]), m[4]!]));
 
 const UNKNOWN = PAINTS.find((p) => p.cls === 0)!;
 const byClass: Paint[] = [];
@@ -123,20 +136,7 @@ export function chip(cls: number): HTMLElement {
 
 /** What a class is called in a table or a legend. */
 export function className(page: Page, cls: number): string {
-	switch (cls) {
-	case RUNNING:
-		return "running";
-	case LOST:
-		return "lost";
-	case ABSENT:
-		return "not alive";
-	case CPU_IDLE:
-		return "idle";
-	case BLACKOUT:
-		return "blackout";
-	default:
-		return page.reason(cls)?.label ?? "not known";
-	}
+	return LABELS.get(cls) ?? page.reason(cls)?.label ?? "not known";
 }
 
 /** The same as a part of a sentence: "worker-1 WORDS". */
@@ -144,8 +144,5 @@ export function classWords(page: Page, cls: number): string {
 	const r = page.reason(cls);
 	if (r)
 		return `waited ${r.words}`;
-	return cls === RUNNING ? "ran"
-		: cls === LOST ? "did what was not recorded"
-		: cls === ABSENT ? "was not alive"
-		: className(page, cls);
+	return WORDS.get(cls) ?? className(page, cls);
 }

@@ -15,14 +15,10 @@ enum { HOLDERS_MAX = 100 };
 static const char *kind_name(unsigned class)
 {
 	switch (class) {
-	case CLASS_RUNNING:
-		return "running";
-	case CLASS_LOST:
-		return "lost";
-	case CLASS_GONE:
-		return "gone";
-	case CLASS_IDLE:
-		return "idle";
+#define CLASS(id, UPPER, name, label, words, look, level, light, dark)                             \
+	case id:                                                                                   \
+		return name;
+#include "query/class.def"
 	default:
 		return reason_is_runnable(class) ? "runnable" : "waiting";
 	}

@@ -20,10 +20,8 @@
 /* What a stretch is: an enum reason (waiting; RUN_QUEUE and THROTTLED: could run), or */
 enum {
 	CLASS_REASONS = 48,
-	CLASS_RUNNING = 100,
-	CLASS_LOST = 101, /* not known, or not seen by the engine */
-	CLASS_GONE = 102, /* not observed: in no sum, and nothing to draw */
-	CLASS_IDLE = 103, /* of a CPU */
+#define CLASS(id, UPPER, name, label, words, look, level, light, dark) CLASS_##UPPER = id,
+#include "query/class.def"
 	CLASS_WAIT = 255, /* only before it is sealed: the row has the reason */
 };
 

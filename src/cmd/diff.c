@@ -337,7 +337,7 @@ static int check_timed(const struct diff_part *p, const struct diff_args *args)
 
 static int write_out(const struct diff *d, const struct diff_args *args, enum export_kind kind)
 {
-	struct diff_view view = {
+	struct diff_shown view = {
 		.top = args->top, .all = args->all, .colour = !args->output && output_colour()};
 	struct output o;
 	int rc = args->format ? check_seen(d, kind) : 0;

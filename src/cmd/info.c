@@ -91,7 +91,7 @@ static const char *end_name(const struct reader_info *info)
 		[END_STOPPED] = "stopped",
 	};
 
-	return info->sealed ? names[info->reason] : NULL;
+	return info->sealed ? names[info->cause] : NULL;
 }
 
 /* A label and words, broken at spaces so that no line is wider than a terminal. */
@@ -286,7 +286,7 @@ static void state_rows(const struct reader_info *info, const struct counted *t)
 
 	snprintf(words, sizeof(words), "%s%s%s",
 		 info->complete ? "complete" : "not complete: ", info->damage,
-		 info->complete && info->reason == END_INTERRUPTED ? ", ended by the user" : "");
+		 info->complete && info->cause == END_INTERRUPTED ? ", ended by the user" : "");
 	if (t->bad && info->complete)
 		snprintf(words, sizeof(words), "damaged: %s", t->bad);
 	info_row("state", words);

@@ -155,15 +155,15 @@ void diff_pace_take(struct diff *d);
 /* notes.c */
 void diff_notes(struct diff *d);
 
-struct diff_view {
+struct diff_shown {
 	uint64_t top; /* rows a table; 0: what fits (text), all (JSON) */
 	bool all;     /* those that are not different too */
 	bool colour;
 };
 
-void diff_text(const struct diff *d, const struct diff_view *v, FILE *out);
+void diff_text(const struct diff *d, const struct diff_shown *v, FILE *out);
 #define DIFF_SCHEMA "thaw.diff/1"
-void diff_json(const struct diff *d, const struct diff_view *v, FILE *out);
+void diff_json(const struct diff *d, const struct diff_shown *v, FILE *out);
 /* The first sentences, in plain words. */
 void diff_lead(const struct diff *d, struct buf *b);
 

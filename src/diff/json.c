@@ -74,7 +74,7 @@ static void put_row(struct json *j, const struct diff *d, const struct diff_row 
 	json_obj_end(j);
 }
 
-static void put_rows(struct json *j, const struct diff *d, const struct diff_view *v,
+static void put_rows(struct json *j, const struct diff *d, const struct diff_shown *v,
 		     enum diff_kind kind, const char *key, bool seen)
 {
 	size_t left = v->top ? v->top : SIZE_MAX;
@@ -119,7 +119,7 @@ static void put_stuck(struct json *j, const struct diff *d)
 	buf_done(&b);
 }
 
-void diff_json(const struct diff *d, const struct diff_view *v, FILE *out)
+void diff_json(const struct diff *d, const struct diff_shown *v, FILE *out)
 {
 	struct buf lead = {0};
 	struct json j;

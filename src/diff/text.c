@@ -13,7 +13,7 @@
 
 enum { TEXT = 128, NAME_WIDE = 33, TOP = 10 };
 
-static void tint(FILE *out, const struct diff_view *v, const char *code)
+static void tint(FILE *out, const struct diff_shown *v, const char *code)
 {
 	if (v->colour)
 		fprintf(out, "\033[%sm", code);
@@ -44,7 +44,7 @@ static uint64_t waited(const struct diff_side *s)
 	return sum;
 }
 
-static void totals(const struct diff *d, const struct diff_view *v, FILE *out)
+static void totals(const struct diff *d, const struct diff_shown *v, FILE *out)
 {
 	const struct summary *a = d->a->s, *b = d->b->s;
 
@@ -102,7 +102,7 @@ static const char *name_of(char *out, size_t room, const struct diff_row *r)
 	return out;
 }
 
-static void text_row(const struct diff *d, const struct diff_view *v, const struct diff_row *r,
+static void text_row(const struct diff *d, const struct diff_shown *v, const struct diff_row *r,
 		     FILE *out)
 {
 	double change = r->r.after - r->r.before;
@@ -122,12 +122,12 @@ static void text_row(const struct diff *d, const struct diff_view *v, const stru
 	putc('\n', out);
 }
 
-static bool is_shown(const struct diff_view *v, const struct diff_row *r)
+static bool is_shown(const struct diff_shown *v, const struct diff_row *r)
 {
 	return r->different || (v->all && r->tested);
 }
 
-static void text_table(const struct diff *d, const struct diff_view *v, enum diff_kind kind,
+static void text_table(const struct diff *d, const struct diff_shown *v, enum diff_kind kind,
 		       const char *title, FILE *out)
 {
 	size_t have = 0, most = v->top ? v->top : TOP, shown = 0;
@@ -154,7 +154,7 @@ static void text_table(const struct diff *d, const struct diff_view *v, enum dif
 		fprintf(out, "  and %zu more (--top shows them)\n", have - shown);
 }
 
-static void stuck(const struct diff *d, const struct diff_view *v, FILE *out)
+static void stuck(const struct diff *d, const struct diff_shown *v, FILE *out)
 {
 	size_t most = v->top ? v->top : TOP, n = d->stuck.n < most ? d->stuck.n : most;
 	struct buf b = {0};
@@ -178,7 +178,7 @@ static void stuck(const struct diff *d, const struct diff_view *v, FILE *out)
 	buf_done(&b);
 }
 
-static void method(const struct diff *d, const struct diff_view *v, FILE *out)
+static void method(const struct diff *d, const struct diff_shown *v, FILE *out)
 {
 	static const char *const per[] = {
 		[DIFF_PER_PACE] = "Times are as recorded, except that CPU times of the second side "
@@ -207,7 +207,7 @@ static void method(const struct diff *d, const struct diff_view *v, FILE *out)
 	buf_done(&b);
 }
 
-void diff_text(const struct diff *d, const struct diff_view *v, FILE *out)
+void diff_text(const struct diff *d, const struct diff_shown *v, FILE *out)
 {
 	struct buf b = {0};
 

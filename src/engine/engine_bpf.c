@@ -196,8 +196,8 @@ static bool bpf_blown(struct engine *e, struct fuse *ret)
 	bpf_beat(e, clock_mono_ns()); /* or the next sentinel would let go at once */
 	if (!ret->ts)
 		ret->ts = ret->alive_until;
-	if (ret->reason == FUSE_WHOLE)
-		ret->reason = FUSE_STALE;
+	if (ret->cause == FUSE_WHOLE)
+		ret->cause = FUSE_STALE;
 	return true;
 }
 
@@ -205,7 +205,7 @@ static void bpf_arm(struct engine *e)
 {
 	struct thaw_bpf__bss *bss = bpf(e)->skel->bss;
 
-	__atomic_store_n(&bss->fuse.reason, FUSE_WHOLE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&bss->fuse.cause, FUSE_WHOLE, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&bss->fuse.ts, 0, __ATOMIC_SEQ_CST);
 	bpf_beat(e, clock_mono_ns());
 	__atomic_store_n(&bss->armed, 1, __ATOMIC_SEQ_CST);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The probes of bugs.def: is the fix there, or is what the bug needs missing? Each says good, bad,
+ * What bugs.def looks for: is the fix there, or is what the bug needs missing? Each says good, bad,
  * or that only the version can decide.
  */
 #include "guard/verdict.h"

@@ -8,24 +8,24 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* What each probe looks at, by its name. */
+/* What each function of detect.c looks at, by its name. */
 enum {
-#define PROBE(name, words) PROBE_##name,
-#include "guard/probe.def"
+#define DETECT(name, words) DETECT_##name,
+#include "guard/detect.def"
 };
 static const char *const looks_for[] = {
-#define PROBE(name, words) [PROBE_##name] = (words),
-#include "guard/probe.def"
+#define DETECT(name, words) [DETECT_##name] = (words),
+#include "guard/detect.def"
 };
 
 static const struct guard_row rows[BUGS] = {
 #define M(UPPER) (1u << MECHANISM_##UPPER)
-#define BUG(nr, id_, mechanisms_, action_, probe_, fix_, title_, means_, todo_, ...)               \
+#define BUG(nr, id_, mechanisms_, action_, looks_, fix_, title_, means_, todo_, ...)               \
 	[nr] = {.id = (id_),                                                                       \
 		.mechanisms = (mechanisms_),                                                       \
 		.action = GUARD_##action_,                                                         \
-		.probe = detect_##probe_,                                                          \
-		.probe_nr = PROBE_##probe_,                                                        \
+		.detect = detect_##looks_,                                                         \
+		.detect_nr = DETECT_##looks_,                                                      \
 		.fix = (fix_),                                                                     \
 		.title = (title_),                                                                 \
 		.means = (means_),                                                                 \
@@ -62,7 +62,7 @@ static bool by_version(const struct guard_facts *f, const struct guard_row *row)
 static bool concerns(const struct guard_row *row, const struct guard_facts *facts,
 		     const struct guard_features *features, bool *ret_unsure)
 {
-	enum guess g = row->probe(facts, features);
+	enum guess g = row->detect(facts, features);
 
 	*ret_unsure = false;
 	if (g != GUESS_VERSION)
@@ -196,7 +196,7 @@ bool guard_mechanism_costs(enum guard_mechanism m)
 
 const char *guard_looks_for(const struct guard_row *row)
 {
-	return looks_for[row->probe_nr];
+	return looks_for[row->detect_nr];
 }
 
 const struct guard_row *guard_rows(void)

@@ -44,8 +44,8 @@ struct guard_row {
 	const char *id;
 	uint32_t mechanisms;
 	enum guard_action action;
-	enum guess (*probe)(const struct guard_facts *, const struct guard_features *);
-	unsigned probe_nr;
+	enum guess (*detect)(const struct guard_facts *, const struct guard_features *);
+	unsigned detect_nr;
 	const char *fix, *title, *means, *todo;
 	struct guard_range ranges[5]; /* ends with {0, 0} */
 };
@@ -101,7 +101,7 @@ bool guard_mechanism_costs(enum guard_mechanism m);
 const char *guard_action_name(enum guard_action a);
 
 const struct guard_row *guard_rows(void); /* BUGS of them */
-/* What its probe looks at, in words. */
+/* What its function of detect.c looks at, in words. */
 const char *guard_looks_for(const struct guard_row *row);
 /* -EINVAL with the message set. */
 int guard_accept(const char *id, uint32_t *accepted);
@@ -114,9 +114,9 @@ struct guard_avoided {
 const struct guard_avoided *guard_avoided(size_t *ret_n);
 
 /* ---- detect.c ---- */
-#define PROBE(name, words)                                                                         \
+#define DETECT(name, words)                                                                        \
 	enum guess detect_##name(const struct guard_facts *f, const struct guard_features *k);
-#include "guard/probe.def"
+#include "guard/detect.def"
 
 /* ---- needs.c ---- */
 void guard_engine_judge(struct guard_engine *e, enum guard_engine_id id,

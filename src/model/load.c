@@ -117,9 +117,9 @@ static void take_facts(struct facts *f, const struct reader *r, const char *path
 	f->mono_ns = info->start_mono_ns;
 	f->complete = info->complete;
 	f->sealed = info->sealed;
-	f->interrupted = info->sealed && info->reason == END_INTERRUPTED;
-	f->no_space = info->sealed && info->reason == END_NO_SPACE;
-	f->failed = info->sealed && info->reason == END_ERROR;
+	f->interrupted = info->sealed && info->cause == END_INTERRUPTED;
+	f->no_space = info->sealed && info->cause == END_NO_SPACE;
+	f->failed = info->sealed && info->cause == END_ERROR;
 	f->has_symbols = info->has_symbols;
 	free(f->damage);
 	f->damage = mem_strdup(info->damage);

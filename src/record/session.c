@@ -75,7 +75,7 @@ struct session {
 	pthread_t settling;   /* gives the capture its name */
 	bool settles;	      /* that thread runs */
 	bool running;	      /* between start and end */
-	enum end_reason reason;
+	enum end_cause cause;
 };
 
 /*
@@ -153,7 +153,7 @@ static bool time_is_up(const struct session *s, uint64_t now)
 static const char *over(struct session *s, uint64_t now)
 {
 	if (s->hooks->stop && *s->hooks->stop) {
-		s->reason = s->detached_ns ? END_STOPPED : END_INTERRUPTED;
+		s->cause = s->detached_ns ? END_STOPPED : END_INTERRUPTED;
 		return "interrupted";
 	}
 	/* A command runs on, unrecorded: thaw waits for it. */
@@ -197,7 +197,7 @@ static void detach(struct session *s)
 	s->engine->ops->disarm(s->engine);
 	s->detached_ns = clock_mono_ns();
 	s->res->detached = true;
-	s->reason = END_STOPPED;
+	s->cause = END_STOPPED;
 	order_drain(s->order, collector_record, s->collector);
 	collector_losses(s->collector, order_late(s->order));
 	collector_detached(s->collector, s->detached_ns);
@@ -225,8 +225,8 @@ static void check_fuse(struct session *s)
 
 	if (!ops->blown || !ops->blown(s->engine, &fuse))
 		return;
-	if (fuse.reason == FUSE_SLOW || ops->attach(s->engine)) {
-		bool slow = fuse.reason == FUSE_SLOW;
+	if (fuse.cause == FUSE_SLOW || ops->attach(s->engine)) {
+		bool slow = fuse.cause == FUSE_SLOW;
 
 		detach(s);
 		collector_detached(s->collector, fuse.ts);
@@ -569,10 +569,10 @@ static int session_record(struct session *s)
 	collector_notes(s->collector, s->res->notes, sizeof(s->res->notes));
 	status(s, "sealing");
 	if (rc == -ENOSPC)
-		s->reason = END_NO_SPACE;
+		s->cause = END_NO_SPACE;
 	else if (rc)
-		s->reason = END_ERROR;
-	rc = writer_close(s->writer, s->reason);
+		s->cause = END_ERROR;
+	rc = writer_close(s->writer, s->cause);
 	s->writer = NULL;
 	hurried(false);
 	if (!stat(s->path, &st))
@@ -583,7 +583,7 @@ static int session_record(struct session *s)
 int session_run(const struct plan *plan, const struct session_hooks *hooks,
 		struct session_result *ret)
 {
-	struct session s = {.plan = *plan, .hooks = hooks, .res = ret, .reason = END_DONE};
+	struct session s = {.plan = *plan, .hooks = hooks, .res = ret, .cause = END_DONE};
 	const struct engine_ops *ops;
 	struct guard guard;
 	size_t living;

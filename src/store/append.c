@@ -187,10 +187,10 @@ int append_chunk(struct append *a, const struct chunk *c)
 	return rc;
 }
 
-static int append_end(struct append *a, enum end_reason reason, uint64_t index_offset)
+static int append_end(struct append *a, enum end_cause cause, uint64_t index_offset)
 {
 	struct chunk c = {.type = CHUNK_END};
-	struct totals t = {.reason = reason};
+	struct totals t = {.cause = cause};
 	struct end_trailer trailer = {.index_offset = index_offset, .magic = END_MAGIC};
 	int rc;
 
@@ -207,7 +207,7 @@ static int append_end(struct append *a, enum end_reason reason, uint64_t index_o
 	return rc;
 }
 
-int append_seal(struct append *a, enum end_reason reason)
+int append_seal(struct append *a, enum end_cause cause)
 {
 	struct chunk index = {.type = CHUNK_INDEX, .items = (uint32_t)a->index.list.n};
 	uint64_t start = a->offset;
@@ -217,7 +217,7 @@ int append_seal(struct append *a, enum end_reason reason)
 	rc = append_append(a, &index, true);
 	buf_done(&index.raw);
 	if (!rc)
-		rc = append_end(a, reason, start);
+		rc = append_end(a, cause, start);
 	if (!rc)
 		return 0;
 	if (ftruncate(a->fd, (off_t)start))
@@ -226,5 +226,5 @@ int append_seal(struct append *a, enum end_reason reason)
 		a->offset = start;
 		a->seq--;
 	}
-	return append_end(a, reason, 0);
+	return append_end(a, cause, 0);
 }

@@ -46,6 +46,6 @@ void append_done(struct append *a);
 int append_chunk(struct append *a, const struct chunk *c);
 
 /* INDEX and END. If there is no room for both, tries with END alone. */
-int append_seal(struct append *a, enum end_reason reason);
+int append_seal(struct append *a, enum end_cause cause);
 
 #endif

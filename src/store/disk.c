@@ -32,7 +32,7 @@ struct disk {
 	size_t queued; /* bytes */
 	bool idle;     /* nothing is being written */
 	bool closing;
-	enum end_reason reason;
+	enum end_cause cause;
 	char message[256];
 
 	atomic_int error;
@@ -113,11 +113,11 @@ static void disk_seal(struct disk *d)
 {
 	int error = atomic_load(&d->error), rc;
 
-	if (!d->reason)
+	if (!d->cause)
 		return;
 	if (error)
-		d->reason = out_of_space(error) ? END_NO_SPACE : END_ERROR;
-	rc = append_seal(&d->append, d->reason);
+		d->cause = out_of_space(error) ? END_NO_SPACE : END_ERROR;
+	rc = append_seal(&d->append, d->cause);
 	if (rc)
 		fail(d, rc);
 	note_written(d);
@@ -151,11 +151,11 @@ static void free_all(struct disk *d)
 	free(d);
 }
 
-static void close_queue(struct disk *d, enum end_reason reason)
+static void close_queue(struct disk *d, enum end_cause cause)
 {
 	pthread_mutex_lock(&d->lock);
 	d->closing = true;
-	d->reason = reason;
+	d->cause = cause;
 	pthread_cond_signal(&d->work);
 	pthread_mutex_unlock(&d->lock);
 }
@@ -259,11 +259,11 @@ uint64_t disk_bytes(const struct disk *d)
 	return atomic_load(&((struct disk *)d)->bytes);
 }
 
-int disk_close(struct disk *d, enum end_reason reason)
+int disk_close(struct disk *d, enum end_cause cause)
 {
 	int rc;
 
-	close_queue(d, reason);
+	close_queue(d, cause);
 	pthread_join(d->thread, NULL);
 	end_syncing(d);
 	rc = disk_status(d);

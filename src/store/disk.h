@@ -21,7 +21,7 @@ int disk_wait(struct disk *d);
 int disk_status(struct disk *d);
 uint64_t disk_bytes(const struct disk *d);
 
-/* Writes what is in the queue, seals the file if `reason` is not 0, frees; the first error. */
-int disk_close(struct disk *d, enum end_reason reason);
+/* Writes what is in the queue, seals the file if `cause` is not 0, frees; the first error. */
+int disk_close(struct disk *d, enum end_cause cause);
 
 #endif

@@ -50,7 +50,7 @@ void totals_put(struct buf *out, const struct totals *t)
 
 	for (unsigned k = 0; k < EV_KINDS; k++)
 		n += t->counts[k] != 0;
-	buf_put_varint(out, (uint64_t)t->reason);
+	buf_put_varint(out, (uint64_t)t->cause);
 	buf_put_varint(out, t->events);
 	buf_put_varint(out, n);
 	for (unsigned k = 0; k < EV_KINDS; k++) {
@@ -63,10 +63,9 @@ void totals_put(struct buf *out, const struct totals *t)
 
 int totals_read(struct totals *t, struct cursor c)
 {
-	uint64_t reason = cur_varint(&c), n;
+	uint64_t cause = cur_varint(&c), n;
 
-	t->reason =
-		reason >= END_DONE && reason <= END_STOPPED ? (enum end_reason)reason : END_ERROR;
+	t->cause = cause >= END_DONE && cause <= END_STOPPED ? (enum end_cause)cause : END_ERROR;
 	t->events = cur_varint(&c);
 	n = cur_varint(&c);
 	for (uint64_t i = 0; i < n && cur_ok(&c); i++) {

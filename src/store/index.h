@@ -39,7 +39,7 @@ int index_read(struct index *x, struct cursor c, uint64_t start, uint64_t end);
 
 /* END */
 struct totals {
-	enum end_reason reason;
+	enum end_cause cause;
 	uint64_t events;
 	uint64_t counts[EV_KINDS];
 };

@@ -151,17 +151,17 @@ static void check_totals(struct reader *r)
 }
 
 /* The file is whole, but the recording is not: it ended before its time. */
-static void take_reason(struct reader *r, enum end_reason reason)
+static void take_cause(struct reader *r, enum end_cause cause)
 {
-	r->info.reason = reason;
-	if (reason != END_NO_SPACE && reason != END_ERROR && reason != END_STOPPED)
+	r->info.cause = cause;
+	if (cause != END_NO_SPACE && cause != END_ERROR && cause != END_STOPPED)
 		return;
 	r->info.complete = false;
 	if (!r->info.damage[0])
 		snprintf(r->info.damage, sizeof(r->info.damage), "%s: what followed is missing",
-			 reason == END_NO_SPACE	 ? "the disk was full"
-			 : reason == END_STOPPED ? "thaw stopped recording, to spare the machine"
-						 : "writing failed");
+			 cause == END_NO_SPACE	? "the disk was full"
+			 : cause == END_STOPPED ? "thaw stopped recording, to spare the machine"
+						: "writing failed");
 }
 
 /* Takes over the damage of the capture that this is a copy of. */
@@ -189,7 +189,7 @@ static int load_tables(struct reader *r)
 	r->info.has_symbols = symtab_count(r->symtab) > 0;
 	if (r->info.sealed) {
 		check_totals(r);
-		take_reason(r, r->totals.reason);
+		take_cause(r, r->totals.cause);
 	} else {
 		say(r, "torn at byte %llu: the recording was not closed",
 		    (unsigned long long)r->source.size);

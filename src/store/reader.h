@@ -19,7 +19,7 @@ struct reader_info {
 	uint64_t file_bytes;
 	bool complete;		 /* sealed, and nothing damaged */
 	bool sealed;		 /* the end chunk is there */
-	enum end_reason reason;	 /* when sealed */
+	enum end_cause cause;	 /* when sealed */
 	uint64_t chunks;	 /* valid ones */
 	uint64_t chunks_unknown; /* of a type from the future, skipped */
 	uint64_t chunks_damaged;

@@ -310,9 +310,9 @@ uint64_t writer_events(const struct writer *w)
 	return w->n_events;
 }
 
-static int writer_finish(struct writer *w, enum end_reason reason)
+static int writer_finish(struct writer *w, enum end_cause cause)
 {
-	int rc = named(w, disk_close(w->disk, reason));
+	int rc = named(w, disk_close(w->disk, cause));
 
 	buf_done(&w->facts);
 	buf_done(&w->modules);
@@ -323,12 +323,12 @@ static int writer_finish(struct writer *w, enum end_reason reason)
 	return rc;
 }
 
-int writer_close(struct writer *w, enum end_reason reason)
+int writer_close(struct writer *w, enum end_cause cause)
 {
 	if (!w)
 		return 0;
 	put_all(w);
-	return writer_finish(w, reason);
+	return writer_finish(w, cause);
 }
 
 void writer_abandon(struct writer *w)

@@ -16,7 +16,7 @@ struct writer;
 struct reader;
 struct syncer;
 
-enum end_reason {
+enum end_cause {
 	END_DONE = 1,	     /* the command ended, or the time was up */
 	END_INTERRUPTED = 2, /* Ctrl-C */
 	END_NO_SPACE = 3,    /* the disk was full: what follows is missing */
@@ -84,7 +84,7 @@ uint64_t writer_events(const struct writer *w);
  * Writes index and end chunk, frees. Returns the first error that ever happened. If the disk is
  * slow, the sync goes on in the background.
  */
-int writer_close(struct writer *w, enum end_reason reason);
+int writer_close(struct writer *w, enum end_cause cause);
 
 /* Frees without sealing: the file stays as torn as a SIGKILL would leave it. */
 void writer_abandon(struct writer *w);

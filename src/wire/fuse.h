@@ -24,7 +24,7 @@
 #define FUSE_SLOW_NS 1000000ull
 #define FUSE_ROW 8u
 
-enum fuse_reason {
+enum fuse_cause {
 	FUSE_WHOLE = 0,
 	FUSE_STALE = 1,
 	FUSE_SLOW = 2,
@@ -34,7 +34,7 @@ struct fuse {
 	__u64 alive_until; /* by the collector */
 	__u64 ts;	   /* when it blew; 0: it has not */
 	__u64 took;	   /* FUSE_SLOW: the last run */
-	__u32 reason;	   /* enum fuse_reason */
+	__u32 cause;	   /* enum fuse_cause */
 	__u32 pad;
 };
 

@@ -423,7 +423,7 @@ static void fill_disk(const char *dir, bool leave_nothing)
 	if (!got || reader_info(r)->bytes_lost || reader_info(r)->chunks_damaged)
 		die("%llu events, %llu bytes lost: %s", (unsigned long long)got,
 		    (unsigned long long)reader_info(r)->bytes_lost, reader_info(r)->damage);
-	if (!leave_nothing && (!reader_info(r)->sealed || reader_info(r)->reason != END_NO_SPACE))
+	if (!leave_nothing && (!reader_info(r)->sealed || reader_info(r)->cause != END_NO_SPACE))
 		die("not sealed: %s", reader_info(r)->damage);
 	printf("%llu events of %llu%s\n", (unsigned long long)got, (unsigned long long)n,
 	       reader_info(r)->sealed ? ", sealed" : "");

@@ -8,12 +8,12 @@
 
 #include "probe/lib/state.bpf.h"
 
-static __always_inline void fuse_blow(__u32 reason, __u64 ts, __u64 took)
+static __always_inline void fuse_blow(__u32 cause, __u64 ts, __u64 took)
 {
 	/* Only the first probe to blow the fuse says why. */
 	if (__sync_val_compare_and_swap(&fuse.ts, 0, ts) == 0) {
 		fuse.took = took;
-		fuse.reason = reason;
+		fuse.cause = cause;
 	}
 	armed = 0;
 }

@@ -80,14 +80,6 @@ static inline void cur_copy(struct cursor *c, void *out, size_t n)
 		memset(out, 0, n);
 }
 
-/* A part of the range as a cursor of its own. Out of range gives a bad cursor. */
-static inline struct cursor cur_sub(const struct cursor *c, size_t pos, size_t n)
-{
-	if (c->bad || pos > c->len || n > c->len - pos)
-		return (struct cursor){.bad = true};
-	return cur_init(c->base + pos, n);
-}
-
 /* The next n bytes as a cursor of their own; this one moves past them. */
 static inline struct cursor cur_take(struct cursor *c, size_t n)
 {

@@ -113,8 +113,6 @@ struct cfi_rows {
 
 /* -ENODATA if the file has no such section, or an empty one. cfi_done() afterwards. */
 int cfi_open(const struct elf *e, bool debug, struct cfi *ret);
-/* The same for bytes in hand, which are copied. */
-int cfi_open_bytes(const void *bytes, size_t len, uint64_t addr, bool debug, struct cfi *ret);
 void cfi_done(struct cfi *c);
 
 /* The FDEs in the order of the section; each is not empty and does not wrap. False: no more. */
@@ -126,5 +124,10 @@ bool cfi_rows_next(struct cfi_rows *r, struct cfi_row *ret);
 
 /* The address at which the program begins, as the ELF header says; false if it does not. */
 bool cfi_entry_point(const struct elf *e, uint64_t *ret);
+
+/* ---- for tests and fuzzers ---- */
+
+/* As cfi_open(), for bytes in hand, which are copied. */
+int cfi_open_bytes(const void *bytes, size_t len, uint64_t addr, bool debug, struct cfi *ret);
 
 #endif

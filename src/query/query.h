@@ -4,7 +4,8 @@
  * (in an exported page). It is loaded once, in steps; then every answer is a lookup. Not for two
  * threads at once.
  *
- *   query_open(path, &q); while (query_step(q, 100000) > 0) ...; query_ask(q, "open", &answer);
+ *   q = query_new(reader, path); while (query_step(q, 100000) > 0) ...; query_ask(q, "open",
+ * &answer);
  */
 #ifndef THAW_QUERY_QUERY_H
 #define THAW_QUERY_QUERY_H
@@ -17,8 +18,7 @@ struct buf;
 struct query;
 struct reader;
 
-int query_open(const char *path, struct query **ret);
-/* The same with a reader, which the query then owns; path is only shown. */
+/* The query owns the reader from then on; path is only shown. */
 struct query *query_new(struct reader *r, const char *path);
 void query_close(struct query *q);
 
@@ -34,5 +34,9 @@ int query_ask(struct query *q, const char *request, struct buf *ret);
 
 /* Is the answer to this request binary (see query.def)? */
 bool query_is_binary(const char *request);
+
+/* ---- for tests ---- */
+
+int query_open(const char *path, struct query **ret);
 
 #endif

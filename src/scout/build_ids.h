@@ -21,9 +21,13 @@ struct build_id {
 	uint8_t id[BUILD_ID_MAX];
 };
 
+/* As long as the scout lives, and never freed there. */
 struct build_ids *build_ids_new(void);
-void build_ids_free(struct build_ids *b);
 /* Of a mapped file. */
 struct build_id build_ids_ask(struct build_ids *b, const struct opener_want *w);
+
+/* ---- for tests ---- */
+
+void build_ids_free(struct build_ids *b);
 
 #endif

@@ -58,8 +58,6 @@ int reader_next_many(struct reader *r, const struct event **ret_evs, size_t *ret
  */
 void reader_read_ahead(struct reader *r);
 void reader_rewind(struct reader *r);
-/* Goes on with the first chunk that may hold an event at or after ts (uses the index). */
-void reader_seek(struct reader *r, uint64_t ts);
 
 /*
  * Takes up what has been written since to a capture that still grows: reader_next() goes on with

@@ -221,17 +221,3 @@ void reader_rewind(struct reader *r)
 	r->at = 0;
 	r->active = false;
 }
-
-void reader_seek(struct reader *r, uint64_t ts)
-{
-	size_t i = 0;
-
-	for (; i < r->index.list.n; i++)
-		if (r->index.list.v[i].type == CHUNK_EVENTS && r->index.list.v[i].ts_max >= ts)
-			break;
-	/* What is missing just before it may be missing after ts. */
-	while (i && r->index.list.v[i - 1].type != CHUNK_EVENTS)
-		i--;
-	r->at = i;
-	r->active = false;
-}

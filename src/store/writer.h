@@ -39,12 +39,9 @@ struct writer_opts {
 };
 
 /*
- * Makes (or empties) the file and writes its header. Only for names that thaw chooses: for the
- * user's see record/outfile.h.
+ * Writes the header into a file that is open and empty (record/outfile.h), and is closed in any
+ * case; `path` is for errors.
  */
-int writer_open(const char *path, const struct writer_opts *opts, struct writer **ret);
-
-/* The same with a file that is open and empty, and is closed in any case; `path` is for errors. */
 int writer_open_fd(int fd, const char *path, const struct writer_opts *opts, struct writer **ret);
 
 /* Reads what has been flushed: this very file, whatever its name stands for by now. */
@@ -88,5 +85,10 @@ int writer_close(struct writer *w, enum end_cause cause);
 
 /* Frees without sealing: the file stays as torn as a SIGKILL would leave it. */
 void writer_abandon(struct writer *w);
+
+/* ---- for tests ---- */
+
+/* Makes (or empties) the file: not for a name that a user chooses. */
+int writer_open(const char *path, const struct writer_opts *opts, struct writer **ret);
 
 #endif

@@ -27,10 +27,9 @@ struct files {
 
 /*
  * Finds what there is; only `main` is required. -ESTALE, with a message, if the file was replaced
- * since. The files are closed with files_close(), also after a failure.
+ * since. The files stay open until the child that asks ends.
  */
 int files_find(const struct symbols_query *q, struct files *ret);
-void files_close(struct files *f);
 
 /* -ESTALE unless the file has this build id; any will do if len is 0. */
 int file_check_build_id(const struct elf *e, const uint8_t *want, size_t len);
@@ -43,5 +42,10 @@ bool file_has_dwarf(const struct source_file *f);
 void files_find_debug(const struct symbols_query *q, struct files *f);
 /* From a debuginfod server, if the user has named one: an open descriptor. See debuginfod.c. */
 int debuginfod_fetch(const uint8_t *build_id, size_t len, uint64_t until_ns, int *ret_fd);
+
+/* ---- for tests ---- */
+
+/* Also after a failure of files_find(). */
+void files_close(struct files *f);
 
 #endif

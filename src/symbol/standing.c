@@ -223,18 +223,6 @@ int standing_ask_by(struct standing *s, standing_hand_fn *hand, void *ctx, struc
 	return 0;
 }
 
-static int hand_own(void *ctx, int socket)
-{
-	int rc = handing_send(socket, "", 1, *(int *)ctx);
-
-	return rc ? err_set(-ECHILD, "cannot ask: %s", strerror(-rc)) : 0;
-}
-
-int standing_ask(struct standing *s, int fd, struct buf *ret)
-{
-	return standing_ask_by(s, hand_own, &fd, ret);
-}
-
 void standing_done(struct standing *s)
 {
 	(void)end_reader(s);

@@ -48,13 +48,12 @@ struct standing {
 void standing_init(struct standing *s, const struct standing_rules *rules);
 /* Starts it before that, while there is only one thread. */
 int standing_start(struct standing *s);
+/* Puts the question: sends one byte to the socket, with the file. 0 or a negative errno. */
+typedef int standing_hand_fn(void *ctx, int socket);
 /*
  * 0; the child's errno; -ETIMEDOUT, -EMSGSIZE, or -ECHILD with a message about its end; -EHOSTDOWN:
  * the file does not answer, and the child, if it does not end, is left behind.
  */
-int standing_ask(struct standing *s, int fd, struct buf *ret);
-/* Puts the question: sends one byte to the socket, with the file. 0 or a negative errno. */
-typedef int standing_hand_fn(void *ctx, int socket);
 int standing_ask_by(struct standing *s, standing_hand_fn *hand, void *ctx, struct buf *ret);
 void standing_done(struct standing *s);
 

@@ -32,7 +32,6 @@ void symbols_free(struct symbols *s);
 
 /* The function that contains the offset, or NULL. A name is valid as long as `s`. */
 const char *symbols_find(const struct symbols *s, uint64_t offset, uint64_t *ret_distance);
-size_t symbols_count(const struct symbols *s);
 
 /* The build id of an open ELF file: its length, or a negative errno. */
 int symbols_build_id(int fd, uint8_t *out, size_t room);

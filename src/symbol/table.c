@@ -143,11 +143,6 @@ void symbols_free(struct symbols *s)
 	free(s);
 }
 
-size_t symbols_count(const struct symbols *s)
-{
-	return s->syms.n;
-}
-
 static const struct table_sym *sym_of(const struct symbols *s, const struct symbol_range *r,
 				      uint64_t *ret_end)
 {

@@ -57,6 +57,8 @@ int table_load_data(const struct elf *e, const struct elf *debug, struct symbols
 /* The file inside .gnu_debugdata; see debugdata.c. */
 int debugdata_unpack(const struct elf *e, struct buf *ret);
 
+/* ---- for tests and fuzzers ---- */
+
 /* Kernel symbols from the text of /proc/kallsyms, which becomes the table's. */
 int kallsyms_parse(struct buf *text, struct symbols **ret);
 int kallsyms_parse_data(struct buf *text, struct symbols **ret);

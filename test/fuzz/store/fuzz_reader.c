@@ -102,8 +102,6 @@ static void use(struct reader *r)
 	for (uint32_t i = 0; i <= reader_stacks(r) && i < STACKS_MAX; i++)
 		use_stack(r, i);
 	use_events(r);
-	reader_seek(r, info->last_ts / 2 + info->first_ts / 2);
-	use_events(r);
 	reader_verify(r);
 	reader_rewind(r);
 	use_events(r);

@@ -78,7 +78,7 @@ static void test_no_space(void **state)
 	limit(RLIM_INFINITY);
 	r = open_reader(0);
 	assert_true(reader_info(r)->sealed);
-	assert_int_equal(reader_info(r)->reason, END_NO_SPACE);
+	assert_int_equal(reader_info(r)->cause, END_NO_SPACE);
 	/* The file is in order, the recording is not all there. */
 	assert_false(reader_info(r)->complete);
 	assert_non_null(strstr(reader_info(r)->damage, "full"));

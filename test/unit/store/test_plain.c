@@ -98,7 +98,7 @@ static void expect_same(struct reader *a, struct reader *b)
 	}
 	assert_int_equal(reader_info(a)->sealed, reader_info(b)->sealed);
 	assert_int_equal(reader_info(a)->complete, reader_info(b)->complete);
-	assert_int_equal(reader_info(a)->reason, reader_info(b)->reason);
+	assert_int_equal(reader_info(a)->cause, reader_info(b)->cause);
 	assert_int_equal(reader_info(a)->start_unix_ns, reader_info(b)->start_unix_ns);
 	assert_int_equal(reader_info(a)->chunks_damaged, reader_info(b)->chunks_damaged);
 	assert_string_equal(reader_info(a)->damage, reader_info(b)->damage);

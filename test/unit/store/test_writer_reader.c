@@ -23,7 +23,7 @@ static void test_everything_comes_back(void **state)
 	rd = open_reader(0);
 	assert_true(reader_info(rd)->complete);
 	assert_true(reader_info(rd)->sealed);
-	assert_int_equal(reader_info(rd)->reason, END_INTERRUPTED);
+	assert_int_equal(reader_info(rd)->cause, END_INTERRUPTED);
 	assert_int_equal(reader_info(rd)->first_ts, evs[0].ts);
 	assert_int_equal(reader_info(rd)->last_ts, ts);
 	assert_string_equal(reader_info(rd)->damage, "");
@@ -192,36 +192,6 @@ static void test_index_and_scan_agree(void **state)
 	reader_close(y);
 }
 
-static void test_seek(void **state)
-{
-	struct writer *w = open_writer(1000);
-	struct reader *r;
-	struct event ev;
-
-	for (uint32_t i = 0; i < 5000; i++) {
-		ev = numbered(i);
-		writer_event(w, &ev);
-	}
-	assert_int_equal(writer_close(w, END_DONE), 0);
-	r = open_reader(0);
-	for (uint32_t i = 0; i < 5000; i += 333) {
-		uint64_t ts = numbered(i).ts, seen = 0;
-
-		reader_seek(r, ts);
-		do {
-			assert_int_equal(reader_next(r, &ev), 1);
-		} while (ev.ts < ts && ++seen);
-		assert_int_equal(ev.ts, ts);
-		assert_true(seen < 400);
-	}
-	reader_seek(r, UINT64_MAX);
-	assert_int_equal(reader_next(r, &ev), 0);
-	reader_seek(r, 0);
-	assert_int_equal(reader_next(r, &ev), 1);
-	assert_int_equal(ev.switch_.prev, 0);
-	reader_close(r);
-}
-
 static void test_tick_flushes_by_age(void **state)
 {
 	struct writer_opts opts = {.flush_ns = 1000, .no_sync = true};
@@ -267,7 +237,6 @@ int main(void)
 		cmocka_unit_test(test_stacks_and_modules),
 		cmocka_unit_test(test_tables_come_first),
 		cmocka_unit_test(test_index_and_scan_agree),
-		cmocka_unit_test(test_seek),
 		cmocka_unit_test(test_tick_flushes_by_age),
 		cmocka_unit_test(test_refusals),
 	};

@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "symbol/sandbox.h"
+#include "symbol/handing.h"
 #include "symbol/standing.h"
 
 static uint32_t *shared; /* with the child, if it were */
@@ -68,12 +69,17 @@ static const struct standing_rules rules = {
 
 static struct standing s;
 
+static int hand(void *ctx, int socket)
+{
+	return handing_send(socket, "", 1, *(int *)ctx);
+}
+
 static int ask(char what, struct buf *b)
 {
 	int fd = memfd_create("question", MFD_CLOEXEC), rc;
 
 	assert_int_equal(write(fd, &what, 1), 1);
-	rc = standing_ask(&s, fd, b);
+	rc = standing_ask_by(&s, hand, &fd, b);
 	close(fd);
 	return rc;
 }
@@ -106,13 +112,14 @@ static void test_answers(void **state)
 {
 	struct buf b = {0};
 	pid_t first;
+	int none = -1;
 
 	assert_answers('x');
 	first = s.pid;
 	for (int i = 0; i < 1000; i++)
 		assert_answers((char)('A' + i % 26));
 	assert_int_equal(s.pid, first);
-	assert_int_equal(standing_ask(&s, -1, &b), -ENODATA);
+	assert_int_equal(standing_ask_by(&s, hand, &none, &b), -ENODATA);
 	assert_answers('x');
 	assert_int_equal(s.pid, first); /* a file that is none is no reason to start another */
 }

@@ -6,7 +6,7 @@
 #include "query/private.h"
 
 #include "model/summary/parts.h"
-#include "query/holders.h"
+#include "query/holds.h"
 #include "report/json_parts.h"
 #include "wire/state.h"
 

@@ -7,6 +7,7 @@
 #ifndef THAW_STORE_RANGES_H
 #define THAW_STORE_RANGES_H
 
+#include "base/search.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -43,22 +44,13 @@ static inline bool ranges_add(struct ranges *r, uint64_t first, uint64_t n, uint
 
 static inline bool ranges_find(const struct ranges *r, uint32_t index, size_t *ret_place)
 {
-	size_t lo = 0, hi = r->list.n;
+	size_t at = SEARCH(0, r->list.n, i, r->list.v[i].first <= index);
+	const struct range *g = at ? &r->list.v[at - 1] : NULL;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		const struct range *g = &r->list.v[mid];
-
-		if (index < g->first) {
-			hi = mid;
-		} else if (index - g->first >= g->n) {
-			lo = mid + 1;
-		} else {
-			*ret_place = g->place + (index - g->first);
-			return true;
-		}
-	}
-	return false;
+	if (!g || index - g->first >= g->n)
+		return false;
+	*ret_place = g->place + (index - g->first);
+	return true;
 }
 
 #endif

@@ -25,6 +25,7 @@
 
 #include "arch/host.h"
 #include "base/err.h"
+#include "base/search.h"
 #include "elf/cfi.h"
 
 #define MAGIC_118 0xfffffff0u
@@ -92,23 +93,17 @@ static uint32_t word_at(const struct golang *g, uint64_t at, bool *ok)
 	return val;
 }
 
+static uint64_t function_at(const struct golang *g, size_t i, bool *ok)
+{
+	return g->text + word_at(g, g->functions + 8ull * i, ok);
+}
+
 static bool begins_function(const struct golang *g, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = g->n;
 	bool ok = true;
+	size_t at = SEARCH(0, g->n, i, ok && function_at(g, i, &ok) < vaddr);
 
-	while (lo < hi && ok) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		uint64_t at = g->text + word_at(g, g->functions + 8ull * mid, &ok);
-
-		if (at == vaddr)
-			return true;
-		if (at < vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	return at < g->n && function_at(g, at, &ok) == vaddr && ok;
 }
 
 /*

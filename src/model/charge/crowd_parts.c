@@ -113,15 +113,7 @@ static void make_runs(struct gather *g)
 /* Among [lo, hi). */
 static size_t find_part(const struct gather *g, size_t lo, size_t hi, uint64_t ts)
 {
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (g->parts.v[mid].start <= ts)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	return SEARCH(lo + 1, hi, i, g->parts.v[i].start <= ts) - 1;
 }
 
 size_t gather_at(const struct gather *g, uint64_t ts)

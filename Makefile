@@ -342,7 +342,7 @@ install: all
 	$(B)/thaw completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_thaw
 	for m in docs/man/*.1; do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man1/$$(basename $$m); done
 
-# What is committed, as a tarball: the same bytes wherever it is made.
+# What is committed, as a tarball: the same bytes wherever it is made, by the same git and gzip.
 dist:
 	$(Q)git rev-parse -q --verify HEAD >/dev/null || { echo "make dist packs what is committed: run it in a clone" >&2; exit 1; }
 	$(Q)git archive --format=tar --prefix=thaw-$(VERSION)/ HEAD | gzip -9n > thaw-$(VERSION).tar.gz

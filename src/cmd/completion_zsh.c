@@ -7,7 +7,7 @@
 #include "cmd/completion.h"
 
 /* Inside of single quotes, in a specification of _arguments or _describe. */
-static void put_text(const char *text, FILE *out)
+static void zsh_put_text(const char *text, FILE *out)
 {
 	for (; *text; text++) {
 		if (*text == '\'')
@@ -57,11 +57,11 @@ static void put_option(const struct cmd_form *f, const struct option_row *r, FIL
 	else
 		fprintf(out, "--%s%s", r->name, equals);
 	fputc('[', out);
-	put_text(r->help, out);
+	zsh_put_text(r->help, out);
 	fputc(']', out);
 	if (r->arg) {
 		fputc(':', out);
-		put_text(r->arg, out);
+		zsh_put_text(r->arg, out);
 		fputc(':', out);
 		put_action(&o, out);
 	}
@@ -145,7 +145,7 @@ void completion_zsh(FILE *out)
 	      out);
 	for (const struct verb *v = cmd_verbs; v->name; v++) {
 		fprintf(out, "\t\t'%s:", v->name);
-		put_text(v->summary, out);
+		zsh_put_text(v->summary, out);
 		fputs("'\n", out);
 	}
 	fputs("	)\n"

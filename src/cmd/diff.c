@@ -335,7 +335,8 @@ static int check_timed(const struct diff_part *p, const struct diff_args *args)
 		       p->path);
 }
 
-static int write_out(const struct diff *d, const struct diff_args *args, enum export_kind kind)
+static int cmd_diff_write_out(const struct diff *d, const struct diff_args *args,
+			      enum export_kind kind)
 {
 	struct diff_shown view = {
 		.top = args->top, .all = args->all, .colour = !args->output && output_colour()};
@@ -376,7 +377,7 @@ static int diff_run(struct diff_part *a, struct diff_part *b, const struct diff_
 		rc = rc ? rc : check_timed(b, args);
 		if (!rc && args->html)
 			rc = write_page(a, b, d, args->html);
-		rc = rc ? rc : write_out(d, args, kind);
+		rc = rc ? rc : cmd_diff_write_out(d, args, kind);
 		diff_free(d);
 		unload(b);
 	}

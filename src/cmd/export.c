@@ -106,8 +106,8 @@ static int check_output(const char *path, const char *output)
 	return err_set(-EINVAL, "%s is the capture itself; write to another file", output);
 }
 
-static int write_out(const struct exporter *format, struct export_job *job, const char *path,
-		     const char *output)
+static int cmd_export_write_out(const struct exporter *format, struct export_job *job,
+				const char *path, const char *output)
 {
 	struct output o;
 	int rc = output_create(output, false, &o);
@@ -148,7 +148,7 @@ static int run_model(const char *path, const struct export_args *a, const struct
 		job->model = c.model;
 		job->summary = c.summary;
 		job->reader = c.reader;
-		rc = write_out(format, job, path, a->output);
+		rc = cmd_export_write_out(format, job, path, a->output);
 	}
 	cmd_unload(&c);
 	return rc;
@@ -161,7 +161,7 @@ static int run_whole(const char *path, const struct export_args *a, const struct
 
 	if (rc)
 		return rc;
-	rc = write_out(format, job, path, a->output);
+	rc = cmd_export_write_out(format, job, path, a->output);
 	reader_close(job->reader);
 	return rc;
 }

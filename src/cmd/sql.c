@@ -98,7 +98,7 @@ static int sql_parse(int argc, char **argv, struct sql_args *args, struct sql_as
 	return 0;
 }
 
-static int read_all(const char *path, struct buf *b)
+static int cmd_sql_read_all(const char *path, struct buf *b)
 {
 	FILE *in = strcmp(path, "-") ? fopen(path, "r") : stdin;
 	int rc = 0;
@@ -120,7 +120,7 @@ static int read_all(const char *path, struct buf *b)
 static int run_file(struct sql *s, const char *path, enum sql_form form)
 {
 	struct buf text = {0};
-	int rc = read_all(path, &text);
+	int rc = cmd_sql_read_all(path, &text);
 
 	rc = rc ? rc : sql_text(s, buf_cstr(&text), form);
 	buf_done(&text);

@@ -150,7 +150,7 @@ void collect_klocks(void *collector, const struct pr_klocks *r, uint64_t ts, uin
 	}
 }
 
-static void on_sample(struct collector *c, const struct record *rec)
+static void collect_on_sample(struct collector *c, const struct record *rec)
 {
 	const struct pr_sample r = *(const struct pr_sample *)rec->data;
 	struct event ev = {.ts = rec->ts,
@@ -238,7 +238,7 @@ void collect_probe(void *collector, const struct record *rec)
 		collect_klocks(c, rec->data, rec->ts, rec->cpu);
 		break;
 	case PR_SAMPLE:
-		on_sample(c, rec);
+		collect_on_sample(c, rec);
 		break;
 	case PR_WAIT:
 		on_wait(c, rec);

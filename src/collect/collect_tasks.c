@@ -8,7 +8,8 @@
 
 #include "collect/collect_private.h"
 
-static void on_fork(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
+static void collect_on_fork(struct collector *c, struct event *ev, const struct pr_task *r,
+			    char *name)
 {
 	/* The thread was found in /proc before its FORK came. */
 	if (map_del(&c->born, r->tid) && map_get(&c->threads, r->tid))
@@ -88,7 +89,7 @@ void collect_task(struct collector *c, const struct record *rec, uint32_t kind)
 	procs_at(c->procs, rec->ts);
 	switch (kind) {
 	case PR_FORK:
-		on_fork(c, &ev, r, name);
+		collect_on_fork(c, &ev, r, name);
 		break;
 	case PR_EXEC:
 		on_exec(c, &ev, r, name);

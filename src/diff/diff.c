@@ -187,7 +187,7 @@ void diff_sum(const struct diff *d, const struct diff_side *s, enum diff_kind ki
 		ret->var = least;
 }
 
-static uint64_t sum_of(const struct diff_item *it)
+static uint64_t diff_sum_of(const struct diff_item *it)
 {
 	return it ? it->sum : 0;
 }
@@ -231,7 +231,7 @@ static void compare(const struct diff *d, struct diff_row *r)
 		least_b = stats_floor((double)n * (1 - share));
 	} else {
 		/* One wait more or less. */
-		double mean = n ? (double)(sum_of(r->a) + sum_of(r->b)) / (double)n : 0;
+		double mean = n ? (double)(diff_sum_of(r->a) + diff_sum_of(r->b)) / (double)n : 0;
 
 		least_a = least_b = mean * mean;
 	}
@@ -242,8 +242,8 @@ static void compare(const struct diff *d, struct diff_row *r)
 		p = stats_counts(na, nb, share);
 		r->r.p = p > r->r.p ? p : r->r.p;
 	}
-	r->ns_a = (double)sum_of(r->a) * pa;
-	r->ns_b = (double)sum_of(r->b) * pb;
+	r->ns_a = (double)diff_sum_of(r->a) * pa;
+	r->ns_b = (double)diff_sum_of(r->b) * pb;
 }
 
 /* A function that calls nothing: its total is its self, which is tested already. */

@@ -22,7 +22,7 @@ static const char *last_part(const char *path)
 }
 
 /* The file name, with its folder only if both have the same name. */
-static const char *name_of(const struct diff *d, const struct diff_side *s)
+static const char *html_name_of(const struct diff *d, const struct diff_side *s)
 {
 	bool alike = !strcmp(last_part(d->a->path), last_part(d->b->path));
 
@@ -31,7 +31,7 @@ static const char *name_of(const struct diff *d, const struct diff_side *s)
 
 void diff_page_title(const struct diff *d, struct buf *b)
 {
-	const char *one = name_of(d, d->a), *two = name_of(d, d->b);
+	const char *one = html_name_of(d, d->a), *two = html_name_of(d, d->b);
 
 	if (!strcmp(one, two))
 		buf_printf(b, "Two ranges of %s compared", one);
@@ -55,7 +55,7 @@ static void put_side(struct json *j, const struct diff *d, const struct diff_sid
 	uint64_t unix_ns = model_unix_ns(m, m->timeline.begin);
 
 	json_obj(j, NULL);
-	json_str(j, "name", name_of(d, s));
+	json_str(j, "name", html_name_of(d, s));
 	json_u64(j, "begin", page_time(d, s, moved, m->timeline.begin));
 	json_u64(j, "from", page_time(d, s, moved, s->start));
 	json_u64(j, "ns", s->window);

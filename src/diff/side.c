@@ -57,7 +57,8 @@ static void spread(const struct diff_side *s, uint64_t start, uint64_t end, uint
 	}
 }
 
-static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static int side_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			  uint32_t row)
 {
 	struct taking *t = arg;
 
@@ -75,7 +76,7 @@ static void take_lock(struct taking *t, const struct interval *iv)
 	t->lock_counts[iv->lock - 1] += !iv->more;
 }
 
-static int on_interval(void *arg, const struct interval *iv)
+static int side_on_interval(void *arg, const struct interval *iv)
 {
 	struct taking *t = arg;
 	struct diff_side *s = t->side;
@@ -363,8 +364,8 @@ int diff_side_take(struct diff_side *s, const struct summary *sum, struct reader
 		   void (*progress)(void *arg, double done), void *progress_arg)
 {
 	struct taking t = {.side = s, .m = sum->model};
-	struct walk w = {.interval = on_interval,
-			 .sample = on_sample,
+	struct walk w = {.interval = side_on_interval,
+			 .sample = side_on_sample,
 			 .klocked = on_klocked,
 			 .arg = &t,
 			 .progress = progress,

@@ -38,7 +38,7 @@ static bool is_no_question(const struct model *m, const struct diff_stuck *w)
 	       !thread_is_subject(w->thread);
 }
 
-static int by_start(const void *pa, const void *pb)
+static int stuck_by_start(const void *pa, const void *pb)
 {
 	const struct diff_stuck *a = pa, *b = pb;
 
@@ -63,7 +63,7 @@ void diff_stuck_settle(struct diff_side *s)
 	}
 	s->stuck.n = n;
 	if (n)
-		qsort(s->stuck.v, n, sizeof(*s->stuck.v), by_start);
+		qsort(s->stuck.v, n, sizeof(*s->stuck.v), stuck_by_start);
 }
 
 /* In one capture, the same thread; in two, one with the same name and reason. */

@@ -78,7 +78,7 @@ static const char *text_place(char *out, size_t room, const char *name, size_t w
 	return out;
 }
 
-static const char *name_of(char *out, size_t room, const struct diff_row *r)
+static const char *text_name_of(char *out, size_t room, const struct diff_row *r)
 {
 	const struct diff_item *it = diff_item_of(r);
 	char path[TEXT];
@@ -109,7 +109,8 @@ static void text_row(const struct diff *d, const struct diff_shown *v, const str
 	char name[TEXT], before[TEXT], after[TEXT], by[TEXT], margin[TEXT], part[TEXT];
 
 	fprintf(out, "%c %-*s %8s %8s ", r->different ? ' ' : '~', NAME_WIDE,
-		name_of(name, sizeof(name), r), diff_value(before, sizeof(before), d, r->r.before),
+		text_name_of(name, sizeof(name), r),
+		diff_value(before, sizeof(before), d, r->r.before),
 		diff_value(after, sizeof(after), d, r->r.after));
 	if (r->different)
 		tint(out, v, change > 0 ? "31" : "32");

@@ -127,7 +127,7 @@ static bool is_block(uint64_t form)
 	       form == DW_FORM_block2 || form == DW_FORM_block4;
 }
 
-static void look_at(struct seen_abbrev *s, uint64_t name, uint64_t form)
+static void abbrev_look_at(struct seen_abbrev *s, uint64_t name, uint64_t form)
 {
 	switch (name) {
 	case DW_AT_low_pc:
@@ -191,7 +191,7 @@ static bool read_specs(struct dw_abbrevs *t, struct cursor *c, struct dw_abbrev 
 		size = form_size(t, form);
 		if (size == SIZE_UNKNOWN || n == SPECS_MAX)
 			break;
-		look_at(seen, name, form);
+		abbrev_look_at(seen, name, form);
 		if (size < SIZE_BY_OP) {
 			bytes += size;
 			if (form == DW_FORM_implicit_const)

@@ -183,7 +183,7 @@ static void dwarf_lines_keep(dw_rows *to, size_t first, struct dw_row row)
 	vec_push(to, row);
 }
 
-static void add_row(struct line_run *r, uint32_t file, uint32_t line)
+static void lines_add_row(struct line_run *r, uint32_t file, uint32_t line)
 {
 	dw_rows *to = &r->rows;
 
@@ -206,7 +206,7 @@ static void end_sequence(struct line_run *r)
 {
 	struct sequence s = {.end = r->address, .first = r->first};
 
-	add_row(r, DW_NO_FILE, 0);
+	lines_add_row(r, DW_NO_FILE, 0);
 	s.n = r->rows.n - r->first;
 	s.begin = s.n ? r->rows.v[r->first].address : 0;
 	if (s.begin)
@@ -245,7 +245,7 @@ static void standard(struct line_run *r, struct cursor *c, uint8_t op)
 		dwarf_lines_extended(r, c);
 		break;
 	case DW_LNS_copy:
-		add_row(r, r->file, r->line);
+		lines_add_row(r, r->file, r->line);
 		break;
 	case DW_LNS_advance_pc:
 		r->address += h->min_step * cur_varint(c);
@@ -285,7 +285,7 @@ static void run_program(struct line_run *r)
 		adjusted = op - h->opcode_base;
 		r->address += (uint64_t)h->min_step * (adjusted / h->line_range);
 		r->line += (uint32_t)(h->line_base + adjusted % h->line_range);
-		add_row(r, r->file, r->line);
+		lines_add_row(r, r->file, r->line);
 	}
 	/* Drop a sequence that has no end mark. */
 	r->rows.n = r->first;

@@ -11,7 +11,7 @@
 
 #define READ_BYTES (256u << 10)
 
-static void read_all(struct engine *e, int fd, engine_asleep_fn fn, void *arg)
+static void asleep_read_all(struct engine *e, int fd, engine_asleep_fn fn, void *arg)
 {
 	char *buf = mem_alloc(READ_BYTES);
 	size_t have = 0;
@@ -49,7 +49,7 @@ void bpf_asleep(struct engine *e, engine_asleep_fn fn, void *arg)
 		return;
 	fd = bpf_iter_create(bpf_link__fd(link));
 	if (fd >= 0) {
-		read_all(e, fd, fn, arg);
+		asleep_read_all(e, fd, fn, arg);
 		close(fd);
 	}
 	bpf_link__destroy(link);

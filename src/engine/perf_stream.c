@@ -222,7 +222,7 @@ static uint64_t kernel_stack(struct perf_stream *s, const struct perf_record *r,
 	return st.id;
 }
 
-static void on_sample(struct perf_stream *s, const struct perf_record *r, uint16_t cpu)
+static void perf_stream_on_sample(struct perf_stream *s, const struct perf_record *r, uint16_t cpu)
 {
 	struct pr_sample sample = {.tid = r->tid, .pid = r->pid};
 	struct seen_thread *t;
@@ -324,7 +324,7 @@ static void on_in(struct perf_stream *s, const struct perf_record *r, uint16_t c
 
 /* ---- threads ---- */
 
-static void on_fork(struct perf_stream *s, const struct perf_record *r, uint16_t cpu)
+static void perf_stream_on_fork(struct perf_stream *s, const struct perf_record *r, uint16_t cpu)
 {
 	struct pr_task task = {.tid = r->task.tid,
 			       .pid = r->task.pid,
@@ -410,7 +410,7 @@ void perf_stream_record(struct perf_stream *s, const struct perf_record *r, uint
 	switch (r->type) {
 	case PERF_RECORD_SAMPLE:
 		if (perf_stream_counts(s, r) && member(s, r->tid))
-			on_sample(s, r, cpu);
+			perf_stream_on_sample(s, r, cpu);
 		break;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
@@ -423,7 +423,7 @@ void perf_stream_record(struct perf_stream *s, const struct perf_record *r, uint
 		break;
 	case PERF_RECORD_FORK:
 		if (perf_stream_counts(s, r))
-			on_fork(s, r, cpu);
+			perf_stream_on_fork(s, r, cpu);
 		break;
 	case PERF_RECORD_EXIT:
 		if (perf_stream_counts(s, r))

@@ -74,7 +74,7 @@ static void put_ts(struct chrome *c, uint64_t ts)
 	put_time(c, "ts", ts - c->m->timeline.begin);
 }
 
-static void put_name(struct chrome *c, const char *what, const struct thread *th)
+static void chrome_put_name(struct chrome *c, const char *what, const struct thread *th)
 {
 	begin_event(c, "M", NULL, what, th);
 	json_obj(&c->j, "args");
@@ -98,9 +98,9 @@ static void put_names(struct chrome *c)
 		leader = th->pid ? timeline_thread(t, th->pid) : th;
 		map_put(&processes, pid_of(th), &fresh);
 		if (fresh)
-			put_name(c, "process_name",
-				 leader && pid_of(leader) == pid_of(th) ? leader : th);
-		put_name(c, "thread_name", th);
+			chrome_put_name(c, "process_name",
+					leader && pid_of(leader) == pid_of(th) ? leader : th);
+		chrome_put_name(c, "thread_name", th);
 	}
 	map_done(&processes);
 }
@@ -163,7 +163,8 @@ static void put_cpu(struct chrome *c, uint32_t cpu)
 	json_obj_end(&c->j);
 }
 
-static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static int chrome_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			    uint32_t row)
 {
 	struct chrome *c = arg;
 	const struct sample_row *r = &c->m->tally.samples.v[row];
@@ -291,7 +292,7 @@ static const char *interval_name(const struct interval *iv, enum reason reason,
 	return iv->kind == INTERVAL_LOST ? "not recorded" : cats[iv->kind];
 }
 
-static int on_interval(void *arg, const struct interval *iv)
+static int chrome_on_interval(void *arg, const struct interval *iv)
 {
 	struct chrome *c = arg;
 	bool waits = iv->kind == INTERVAL_WAITING;
@@ -317,7 +318,7 @@ static int on_interval(void *arg, const struct interval *iv)
 	return 0;
 }
 
-static int on_event(void *arg, const struct event *ev, bool inside)
+static int chrome_on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct chrome *c = arg;
 
@@ -325,7 +326,7 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 	return ++c->events % ASK_EVERY ? 0 : export_written(c->job);
 }
 
-static int on_seen(void *arg, const struct seen *seen)
+static int chrome_on_seen(void *arg, const struct seen *seen)
 {
 	struct chrome *c = arg;
 
@@ -376,10 +377,10 @@ static int chrome_run(const struct export_job *job)
 		.whos = mem_zalloc((m->timeline.threads.n + 1) * sizeof(*c.whos)),
 	};
 	struct walk walk = {
-		.event = on_event,
-		.interval = on_interval,
-		.sample = on_sample,
-		.seen = on_seen,
+		.event = chrome_on_event,
+		.interval = chrome_on_interval,
+		.sample = chrome_on_sample,
+		.seen = chrome_on_seen,
 		.arg = &c,
 		.progress = job->progress,
 		.progress_arg = job->progress_arg,

@@ -114,7 +114,7 @@ static uint64_t thread_start(const struct fire *x, const struct thread *th)
 	return th->start > from ? th->start : from;
 }
 
-static int put_samples(struct fire *x, const struct thread *th, struct spool_lane *spooled)
+static int firefox_put_samples(struct fire *x, const struct thread *th, struct spool_lane *spooled)
 {
 	struct marker_lane l = {.x = x};
 	int rc = 0;
@@ -155,7 +155,7 @@ static void put_waker(struct fire *x, const struct spooled *rec)
 		json_u64(&x->j, "waker", strings_printf(&x->strings, "tid %" PRIu32, rec->waker));
 }
 
-static void put_lock(struct fire *x, uint32_t lock)
+static void firefox_put_lock(struct fire *x, uint32_t lock)
 {
 	const struct summary *s = x->job->summary;
 	size_t at = lock ? summary_lock(s, lock - 1) : SIZE_MAX;
@@ -177,7 +177,7 @@ static void put_data(struct fire *x, const struct spooled *rec)
 	}
 	json_obj(j, NULL);
 	json_str(j, "type", "wait");
-	put_lock(x, x->m->tally.waits.v[rec->row].lock);
+	firefox_put_lock(x, x->m->tally.waits.v[rec->row].lock);
 	if (rec->holder)
 		json_u64(j, "holder", thread_string(x, rec->holder - 1));
 	put_waker(x, rec);
@@ -195,7 +195,7 @@ static unsigned reason_of(const struct fire *x, const struct spooled *rec)
 					       : REASONS;
 }
 
-static void put_name(struct fire *x, const struct spooled *rec)
+static void firefox_put_name(struct fire *x, const struct spooled *rec)
 {
 	unsigned reason = reason_of(x, rec);
 
@@ -241,8 +241,8 @@ static const struct {
 	const char *key;
 	void (*put)(struct fire *x, const struct spooled *rec);
 } marker_columns[] = {
-	{"name", put_name},   {"startTime", put_start},	  {"endTime", put_end},
-	{"phase", put_phase}, {"category", put_category}, {"data", put_data},
+	{"name", firefox_put_name}, {"startTime", put_start},	{"endTime", put_end},
+	{"phase", put_phase},	    {"category", put_category}, {"data", put_data},
 };
 
 static int put_markers(struct fire *x, struct spool_lane *spooled)
@@ -298,7 +298,7 @@ int fire_thread(void *arg, const struct thread *th, struct spool_lane *lane)
 	json_obj(&x->j, NULL);
 	put_who(x, th);
 	fire_tables(x, th);
-	rc = put_samples(x, th, lane);
+	rc = firefox_put_samples(x, th, lane);
 	rc = rc ? rc : put_markers(x, lane);
 	json_obj_end(&x->j);
 	return rc;

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-static void put_name(struct buf *b, const char *s)
+static void folded_put_name(struct buf *b, const char *s)
 {
 	size_t at = b->len;
 
@@ -34,18 +34,18 @@ static void folded_add(struct folded *l, unsigned side, uint64_t weight)
 	l->lines.v[*slot].weight[side] += weight;
 }
 
-static void add_stack(struct folded *l, const struct names *names, const struct thread *th,
-		      const struct named_frame *f, size_t n, unsigned side, uint64_t weight)
+static void folded_add_stack(struct folded *l, const struct names *names, const struct thread *th,
+			     const struct named_frame *f, size_t n, unsigned side, uint64_t weight)
 {
 	buf_clear(&l->text);
-	put_name(&l->text, th->name);
+	folded_put_name(&l->text, th->name);
 	if (!n)
 		buf_printf(&l->text, ";[no stack]");
 	for (size_t i = n; i-- > 0;) {
 		const struct function *fn = names_function(names, f[i].function);
 
 		buf_put_u8(&l->text, ';');
-		put_name(&l->text, fn->name);
+		folded_put_name(&l->text, fn->name);
 		buf_printf(&l->text, "%s", fn->kernel ? "_[k]" : f[i].inlined ? "_[i]" : "");
 	}
 	folded_add(l, side, weight);
@@ -61,7 +61,7 @@ static void add_samples(struct folded *l, const struct export_job *job, unsigned
 		size_t n = names_stack(&m->names, r->kstack, r->ustack, &f);
 
 		if (export_wants(job, r->thread))
-			add_stack(l, &m->names, r->thread, f, n, side, r->count);
+			folded_add_stack(l, &m->names, r->thread, f, n, side, r->count);
 	}
 }
 
@@ -78,7 +78,7 @@ static void add_waits(struct folded *l, const struct export_job *job, unsigned s
 		if (only_locks && !reason_has(r->verdict.reason, TRAIT_LOCK))
 			continue;
 		if (export_wants(job, r->thread))
-			add_stack(l, &m->names, r->thread, f, n, side, r->total);
+			folded_add_stack(l, &m->names, r->thread, f, n, side, r->total);
 	}
 }
 

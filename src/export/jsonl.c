@@ -83,14 +83,14 @@ static void put_number(struct json *j, enum event_role role, const char *key, ui
 	}
 }
 
-static void put_text(struct json *j, enum event_role role, const char *key, const char *v)
+static void jsonl_put_text(struct json *j, enum event_role role, const char *key, const char *v)
 {
 	json_str(j, key, v ? v : "");
 }
 
 #define PUT(v)                                                                                     \
 	_Generic((v), const char *                                                                 \
-		 : put_text, uint64_t                                                              \
+		 : jsonl_put_text, uint64_t                                                              \
 		 : put_number, uint32_t                                                            \
 		 : put_number, uint8_t                                                             \
 		 : put_number)
@@ -251,7 +251,7 @@ static struct event jsonl_told(const struct event *ev)
 	return e;
 }
 
-static int on_event(void *arg, const struct event *recorded, bool inside)
+static int jsonl_on_event(void *arg, const struct event *recorded, bool inside)
 {
 	struct lines *l = arg;
 	const struct model *m = l->job->model;
@@ -302,7 +302,7 @@ static void put_head(struct lines *l)
 static int jsonl_run(const struct export_job *job)
 {
 	struct lines l = {.job = job};
-	const struct walk walk = {.event = on_event,
+	const struct walk walk = {.event = jsonl_on_event,
 				  .arg = &l,
 				  .progress = job->progress,
 				  .progress_arg = job->progress_arg};

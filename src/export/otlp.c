@@ -90,7 +90,7 @@ static void otlp_collect(struct otlp *o)
 		qsort(o->rows.v, o->rows.n, sizeof(*o->rows.v), by_pid);
 }
 
-static void put_text(struct otlp *o, const char *key, const char *text)
+static void otlp_put_text(struct otlp *o, const char *key, const char *text)
 {
 	size_t at = pb_begin(&o->b, RESOURCE_ATTRIBUTES), value;
 
@@ -120,14 +120,14 @@ static void put_resource(struct otlp *o, uint32_t pid)
 	size_t at = pb_begin(&o->b, RESOURCE_PROFILES_RESOURCE);
 
 	if (*m->facts.host)
-		put_text(o, "host.name", m->facts.host);
-	put_text(o, "os.type", "linux");
+		otlp_put_text(o, "host.name", m->facts.host);
+	otlp_put_text(o, "os.type", "linux");
 	if (*m->facts.kernel)
-		put_text(o, "os.version", m->facts.kernel);
+		otlp_put_text(o, "os.version", m->facts.kernel);
 	if (pid) {
 		put_number(o, "process.pid", pid);
-		put_text(o, "process.executable.name",
-			 m->timeline.threads.v[*map_get(&o->first, pid)]->name);
+		otlp_put_text(o, "process.executable.name",
+			      m->timeline.threads.v[*map_get(&o->first, pid)]->name);
 	}
 	pb_end(&o->b, at);
 }
@@ -164,7 +164,7 @@ static void put_id(struct otlp *o, uint32_t pid, enum profile_value v)
 	pb_bytes(&o->b, P_ID, id, sizeof(id));
 }
 
-static void put_sample(struct otlp *o, const struct otlp_sample *s, enum profile_value v)
+static void otlp_put_sample(struct otlp *o, const struct otlp_sample *s, enum profile_value v)
 {
 	size_t at = pb_begin(&o->b, P_SAMPLES);
 
@@ -196,7 +196,7 @@ static void put_profile(struct otlp *o, uint32_t pid, enum profile_value v)
 	put_id(o, pid, v);
 	for (size_t i = 0; i < o->samples.n; i++)
 		if (o->samples.v[i].value[v])
-			put_sample(o, &o->samples.v[i], v);
+			otlp_put_sample(o, &o->samples.v[i], v);
 	pb_end(&o->b, at);
 }
 
@@ -240,7 +240,7 @@ static void add_sample(struct otlp *o, const struct profile_row *r)
 		s->attribute[s->attributes++] = otlp_text(d, "thaw.lock.holder", r->holder->name);
 }
 
-static int write_out(struct otlp *o)
+static int otlp_write_out(struct otlp *o)
 {
 	size_t n = o->b.len;
 
@@ -267,7 +267,7 @@ static int put_processes(struct otlp *o)
 		put_process(o, pid);
 		if (job->progress)
 			job->progress(job->progress_arg, (double)i / (double)o->rows.n);
-		rc = write_out(o);
+		rc = otlp_write_out(o);
 	}
 	return rc;
 }
@@ -278,7 +278,7 @@ static int put_dictionary(struct otlp *o)
 
 	otlp_dict_put(&o->dict, &o->b);
 	pb_end(&o->b, at);
-	return write_out(o);
+	return otlp_write_out(o);
 }
 
 static int otlp_run(const struct export_job *job)

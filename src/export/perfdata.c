@@ -302,8 +302,8 @@ struct addresses {
 	size_t n;
 };
 
-static int add_stack(struct perfdata *p, struct addresses *c, uint32_t stack, uint64_t context,
-		     uint32_t pid, uint64_t ts)
+static int perfdata_add_stack(struct perfdata *p, struct addresses *c, uint32_t stack,
+			      uint64_t context, uint32_t pid, uint64_t ts)
 {
 	const struct frame *f;
 	size_t n = reader_stack(p->job->reader, stack, &f);
@@ -332,14 +332,15 @@ struct taken {
 	uint32_t cpu, kstack, ustack;
 };
 
-static int put_sample(struct perfdata *p, const struct taken *t)
+static int perfdata_put_sample(struct perfdata *p, const struct taken *t)
 {
 	uint32_t pid = t->th->pid ? t->th->pid : t->th->tid;
 	struct addresses c = {.n = 0};
-	int rc = add_stack(p, &c, t->kstack, (uint64_t)PERF_CONTEXT_KERNEL, pid, t->ts);
+	int rc = perfdata_add_stack(p, &c, t->kstack, (uint64_t)PERF_CONTEXT_KERNEL, pid, t->ts);
 	bool kernel = c.n;
 
-	rc = rc ? rc : add_stack(p, &c, t->ustack, (uint64_t)PERF_CONTEXT_USER, pid, t->ts);
+	rc = rc ? rc
+		: perfdata_add_stack(p, &c, t->ustack, (uint64_t)PERF_CONTEXT_USER, pid, t->ts);
 	if (rc)
 		return rc;
 	perfdata_begin(p, PERF_RECORD_SAMPLE,
@@ -355,7 +356,8 @@ static int put_sample(struct perfdata *p, const struct taken *t)
 	return perfdata_end(p);
 }
 
-static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static int perfdata_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			      uint32_t row)
 {
 	struct perfdata *p = arg;
 	const struct sample_row *r = &p->job->model->tally.samples.v[row];
@@ -367,10 +369,10 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 			  .kstack = r->kstack,
 			  .ustack = r->ustack};
 
-	return export_wants(p->job, th) ? put_sample(p, &t) : 0;
+	return export_wants(p->job, th) ? perfdata_put_sample(p, &t) : 0;
 }
 
-static int on_interval(void *arg, const struct interval *iv)
+static int perfdata_on_interval(void *arg, const struct interval *iv)
 {
 	struct perfdata *p = arg;
 	const struct export_job *job = p->job;
@@ -386,7 +388,7 @@ static int on_interval(void *arg, const struct interval *iv)
 	if (!EXPORT_HAS(job->kinds, EXPORT_WAIT) &&
 	    !reason_has(job->model->tally.waits.v[iv->row].verdict.reason, TRAIT_LOCK))
 		return 0;
-	return put_sample(p, &t);
+	return perfdata_put_sample(p, &t);
 }
 
 /* ---- who is who ---- */
@@ -407,7 +409,7 @@ static void inherit(struct perfdata *p, uint32_t pid, uint32_t parent, uint64_t 
 		add_range(s, from->r.v[i]);
 }
 
-static int on_fork(struct perfdata *p, const struct event *ev)
+static int perfdata_on_fork(struct perfdata *p, const struct event *ev)
 {
 	const struct ev_fork *f = &ev->fork;
 	int rc;
@@ -447,7 +449,7 @@ static int on_map(struct perfdata *p, const struct event *ev)
 	return put_map(p, ev->map.pid, &r, ev->ts);
 }
 
-static int on_event(void *arg, const struct event *ev, bool inside)
+static int perfdata_on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct perfdata *p = arg;
 
@@ -456,7 +458,7 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 		set_pid(p, ev->thread.tid, ev->thread.pid);
 		return put_comm(p, ev->thread.tid, ev->thread.name, false, ev->ts, ev->cpu);
 	case EV_FORK:
-		return on_fork(p, ev);
+		return perfdata_on_fork(p, ev);
 	case EV_EXEC:
 		return on_exec(p, ev);
 	case EV_RENAME:
@@ -490,9 +492,9 @@ static int perfdata_walk(const struct export_job *job, bool counting, uint64_t *
 			     .counting = counting,
 			     .period = hz && hz <= NSEC_PER_SEC ? NSEC_PER_SEC / hz : 1};
 	struct half half = {.job = job, .from = counting ? 0 : 0.5};
-	struct walk w = {.event = on_event,
-			 .sample = perfdata_cpu(job) ? on_sample : NULL,
-			 .interval = perfdata_waits(job) ? on_interval : NULL,
+	struct walk w = {.event = perfdata_on_event,
+			 .sample = perfdata_cpu(job) ? perfdata_on_sample : NULL,
+			 .interval = perfdata_waits(job) ? perfdata_on_interval : NULL,
 			 .arg = &p,
 			 .progress = job->progress ? perfdata_show : NULL,
 			 .progress_arg = &half};

@@ -43,7 +43,7 @@ static void put_zeros(struct buf *b, size_t n)
 		buf_put_u8(b, 0);
 }
 
-static void put_text(struct buf *b, const char *s)
+static void perfdata_file_put_text(struct buf *b, const char *s)
 {
 	size_t n = strlen(s) + 1, room = (n + NAME_ALIGN - 1) / NAME_ALIGN * NAME_ALIGN;
 
@@ -116,7 +116,7 @@ static void put_command(struct buf *b, const struct facts *f)
 {
 	put_u32(b, (uint32_t)f->command.n);
 	for (size_t i = 0; i < f->command.n; i++)
-		put_text(b, f->command.v[i]);
+		perfdata_file_put_text(b, f->command.v[i]);
 }
 
 static void put_event_desc(struct buf *b, const struct export_job *job)
@@ -129,7 +129,7 @@ static void put_event_desc(struct buf *b, const struct export_job *job)
 	for (size_t i = 0; i < n; i++) {
 		put_attr(b, job, e[i].cpu);
 		put_u32(b, 1);
-		put_text(b, e[i].name);
+		perfdata_file_put_text(b, e[i].name);
 		put_u64(b, e[i].id);
 	}
 }
@@ -143,13 +143,13 @@ static bool put_feature(struct buf *b, const struct export_job *job, enum perf_f
 	buf_clear(b);
 	switch (feature) {
 	case HOSTNAME:
-		put_text(b, f->host);
+		perfdata_file_put_text(b, f->host);
 		return f->host[0];
 	case OSRELEASE:
-		put_text(b, f->kernel);
+		perfdata_file_put_text(b, f->kernel);
 		return f->kernel[0];
 	case ARCH:
-		put_text(b, machine ? machine : "");
+		perfdata_file_put_text(b, machine ? machine : "");
 		return machine && machine[0];
 	case NRCPUS:
 		put_u32(b, (uint32_t)f->cpus);

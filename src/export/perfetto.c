@@ -140,7 +140,7 @@ static void put_defaults(struct perfetto *p)
 	perfetto_packet_end(p, packet);
 }
 
-static int on_event(void *arg, const struct event *ev, bool inside)
+static int perfetto_on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct perfetto *p = arg;
 	int rc;
@@ -158,7 +158,7 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 	return rc;
 }
 
-static int on_interval(void *arg, const struct interval *iv)
+static int perfetto_on_interval(void *arg, const struct interval *iv)
 {
 	struct perfetto *p = arg;
 
@@ -174,7 +174,8 @@ static int on_interval(void *arg, const struct interval *iv)
 	return 0;
 }
 
-static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static int perfetto_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			      uint32_t row)
 {
 	struct perfetto *p = arg;
 	const struct sample_row *r = &p->m->tally.samples.v[row];
@@ -203,7 +204,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 	return 0;
 }
 
-static int on_seen(void *arg, const struct seen *seen)
+static int perfetto_on_seen(void *arg, const struct seen *seen)
 {
 	struct perfetto *p = arg;
 
@@ -244,10 +245,10 @@ static int perfetto_run(const struct export_job *job)
 		.threads = mem_zalloc((m->timeline.threads.n + 1) * sizeof(*p.threads)),
 	};
 	struct walk walk = {
-		.event = on_event,
-		.interval = on_interval,
-		.sample = on_sample,
-		.seen = on_seen,
+		.event = perfetto_on_event,
+		.interval = perfetto_on_interval,
+		.sample = perfetto_on_sample,
+		.seen = perfetto_on_seen,
 		.arg = &p,
 		.progress = job->progress,
 		.progress_arg = job->progress_arg,

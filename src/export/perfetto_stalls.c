@@ -7,7 +7,7 @@
 
 #include "report/lead.h"
 
-static int by_start(const void *pa, const void *pb)
+static int perfetto_stalls_by_start(const void *pa, const void *pb)
 {
 	const struct stall *a = *(const struct stall *const *)pa;
 	const struct stall *b = *(const struct stall *const *)pb;
@@ -81,7 +81,7 @@ void perfetto_stalls(struct perfetto *p)
 
 	for (size_t i = 0; i < all->list.n; i++)
 		list[i] = &all->list.v[i];
-	qsort(list, all->list.n, sizeof(*list), by_start);
+	qsort(list, all->list.n, sizeof(*list), perfetto_stalls_by_start);
 	for (size_t i = 0; i < all->list.n; i++)
 		put_stall(p, list[i], i, stall_track(p, ends, &tracks, list[i]));
 	put_blackouts(p, perfetto_track(p, TRACK_BLACKOUTS));

@@ -187,7 +187,7 @@ static bool put_stack(struct pprof *p, const struct profile_row *r)
 	return guessed;
 }
 
-static void put_sample(struct pprof *p, const struct profile_row *r)
+static void pprof_put_sample(struct pprof *p, const struct profile_row *r)
 {
 	size_t at = pb_begin(&p->b, P_SAMPLE), values;
 	bool guessed = put_stack(p, r);
@@ -201,7 +201,7 @@ static void put_sample(struct pprof *p, const struct profile_row *r)
 	pb_end(&p->b, at);
 }
 
-static int put_samples(struct pprof *p)
+static int pprof_put_samples(struct pprof *p)
 {
 	const struct export_job *job = p->profile.job;
 	size_t n = profile_rows(&p->profile);
@@ -210,7 +210,7 @@ static int put_samples(struct pprof *p)
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (profile_row(&p->profile, i, &row))
-			put_sample(p, &row);
+			pprof_put_sample(p, &row);
 		if (job->progress && i % 4096 == 0)
 			job->progress(job->progress_arg, (double)i / (double)n);
 		rc = pprof_flush(p, 64 << 10);
@@ -273,7 +273,7 @@ static void put_location(struct pprof *p, uint64_t id, const struct known_frame 
 	pb_end(&p->b, at);
 }
 
-static void put_function(struct pprof *p, uint64_t id, const char *name, const char *file)
+static void pprof_put_function(struct pprof *p, uint64_t id, const char *name, const char *file)
 {
 	size_t at = pb_begin(&p->b, P_FUNCTION);
 
@@ -291,7 +291,7 @@ static void put_no_stack(struct pprof *p)
 	pb_u64(&p->b, LOCATION_ID, NO_STACK);
 	put_line(p, NO_STACK, 0);
 	pb_end(&p->b, at);
-	put_function(p, NO_STACK, "[no stack]", NULL);
+	pprof_put_function(p, NO_STACK, "[no stack]", NULL);
 }
 
 static int put_tables(struct pprof *p)
@@ -311,7 +311,7 @@ static int put_tables(struct pprof *p)
 	for (size_t i = 0; i < p->functions.order.n && !rc; i++) {
 		const struct function *f = names_function(p->names, p->functions.order.v[i]);
 
-		put_function(p, NO_STACK + i + 1, f->name, f->file);
+		pprof_put_function(p, NO_STACK + i + 1, f->name, f->file);
 		rc = pprof_flush(p, 64 << 10);
 	}
 	for (size_t i = 0; i < p->strings.at.n && !rc; i++) {
@@ -321,12 +321,12 @@ static int put_tables(struct pprof *p)
 	return rc ? rc : pprof_flush(p, 0);
 }
 
-static int write_all(struct pprof *p)
+static int pprof_write_all(struct pprof *p)
 {
 	int rc;
 
 	put_head(p);
-	rc = put_samples(p);
+	rc = pprof_put_samples(p);
 	rc = rc ? rc : put_tables(p);
 	return rc ? rc : gzip_end(&p->gz);
 }
@@ -341,7 +341,7 @@ static int pprof_run(const struct export_job *job)
 	profile_init(&p.profile, job);
 	strings_init(&p.strings);
 	mappings_init(&p.mappings, p.names);
-	rc = write_all(&p);
+	rc = pprof_write_all(&p);
 	gzip_done(&p.gz);
 	profile_done(&p.profile);
 	strings_done(&p.strings);

@@ -79,7 +79,7 @@ static const struct scope_text *text_of(struct scope *x, uint32_t row)
 	return t;
 }
 
-static int put_sample(void *arg, const struct spooled *rec)
+static int speedscope_put_sample(void *arg, const struct spooled *rec)
 {
 	struct scope *x = arg;
 	const struct scope_text *t;
@@ -106,7 +106,7 @@ static void open_profile(struct scope *x, const struct thread *th, const char *k
 	buf_done(&b);
 }
 
-static int put_samples(struct scope *x, const struct thread *th, struct spool_lane *lane)
+static int speedscope_put_samples(struct scope *x, const struct thread *th, struct spool_lane *lane)
 {
 	uint64_t weight = x->sample_ns ? x->sample_ns : 1;
 	int rc;
@@ -115,7 +115,7 @@ static int put_samples(struct scope *x, const struct thread *th, struct spool_la
 		return 0;
 	open_profile(x, th, "", x->sample_ns ? "nanoseconds" : "none", th->samples * weight);
 	json_arr(&x->j, "samples");
-	rc = spool_each(lane, put_sample, x);
+	rc = spool_each(lane, speedscope_put_sample, x);
 	json_arr_end(&x->j);
 	json_arr(&x->j, "weights");
 	for (uint64_t i = 0; i < th->samples; i++)
@@ -191,7 +191,7 @@ static int put_thread(void *arg, const struct thread *th, struct spool_lane *lan
 	int rc = 0;
 
 	if (EXPORT_HAS(x->job->kinds, EXPORT_CPU))
-		rc = put_samples(x, th, lane);
+		rc = speedscope_put_samples(x, th, lane);
 	if (EXPORT_HAS(x->job->kinds, EXPORT_WAIT))
 		put_waits(x, th, false);
 	if (EXPORT_HAS(x->job->kinds, EXPORT_LOCK))

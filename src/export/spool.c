@@ -60,7 +60,7 @@ static void spool_drop(struct spool *s, struct spool_lane *l)
 }
 
 /* Leaves the last threads to a later walk. */
-static int make_room(struct spool *s)
+static int spool_make_room(struct spool *s)
 {
 	while (s->kept > s->opts->room && s->end > s->first + 1)
 		spool_drop(s, &s->lanes[--s->end]);
@@ -91,7 +91,7 @@ static int spool_put(struct spool_lane *l, const struct spooled *rec)
 	}
 	l->last = rec->start;
 	s->kept += l->packed.room - room;
-	return s->kept > s->opts->room ? make_room(s) : 0;
+	return s->kept > s->opts->room ? spool_make_room(s) : 0;
 }
 
 static int spool_unpack(const struct spool_lane *l, spooled_fn fn, void *arg)
@@ -126,7 +126,7 @@ static int put_with_cpu(struct spool_lane *l, struct spooled *rec)
 }
 
 /* Writes the samples before `until`; if `running`, CPU time passes between them. */
-static int put_samples(struct spool_lane *l, uint64_t until, bool running)
+static int spool_put_samples(struct spool_lane *l, uint64_t until, bool running)
 {
 	size_t n = 0;
 	int rc = 0;
@@ -149,7 +149,8 @@ static int put_samples(struct spool_lane *l, uint64_t until, bool running)
 	return rc;
 }
 
-static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static int spool_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			   uint32_t row)
 {
 	struct spool *s = arg;
 	struct spool_lane *l = lane_of(s, th);
@@ -172,7 +173,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 		return 0;
 	if (l->ran_to < l->until)
 		l->ran_to = l->until;
-	return put_samples(l, UINT64_MAX, true);
+	return spool_put_samples(l, UINT64_MAX, true);
 }
 
 static void take_waker(struct spooled *rec, const struct waker *w)
@@ -207,7 +208,7 @@ static int take_running(struct spool_lane *l, const struct interval *iv)
 
 	if (l->ran_to < iv->start)
 		l->ran_to = iv->start;
-	rc = put_samples(l, iv->end, true);
+	rc = spool_put_samples(l, iv->end, true);
 	if (l->ran_to < iv->end)
 		l->cpu += iv->end - l->ran_to;
 	l->ran_to = iv->end;
@@ -230,10 +231,10 @@ static int take_off(struct spool_lane *l, const struct interval *iv)
 			rec.holder = holders_interval(&l->spool->holders, iv);
 		rc = put_with_cpu(l, &rec);
 	}
-	return rc ? rc : put_samples(l, iv->end, false);
+	return rc ? rc : spool_put_samples(l, iv->end, false);
 }
 
-static int on_interval(void *arg, const struct interval *iv)
+static int spool_on_interval(void *arg, const struct interval *iv)
 {
 	struct spool *s = arg;
 	struct spool_lane *l = lane_of(s, iv->thread);
@@ -242,14 +243,14 @@ static int on_interval(void *arg, const struct interval *iv)
 	/* Without switches, one interval covers the whole life and tells nothing. */
 	if (!l || s->job->model->timeline.sample_ns)
 		return 0;
-	rc = put_samples(l, iv->start, false);
+	rc = spool_put_samples(l, iv->start, false);
 	if (!rc)
 		rc = iv->kind == INTERVAL_RUNNING ? take_running(l, iv) : take_off(l, iv);
 	l->until = iv->end;
 	return rc;
 }
 
-static int on_event(void *arg, const struct event *ev, bool inside)
+static int spool_on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct spool *s = arg;
 
@@ -257,7 +258,7 @@ static int on_event(void *arg, const struct event *ev, bool inside)
 	return 0;
 }
 
-static int on_seen(void *arg, const struct seen *seen)
+static int spool_on_seen(void *arg, const struct seen *seen)
 {
 	struct spool *s = arg;
 
@@ -267,7 +268,7 @@ static int on_seen(void *arg, const struct seen *seen)
 
 static int finish_lane(struct spool_lane *l)
 {
-	int rc = put_samples(l, UINT64_MAX, false);
+	int rc = spool_put_samples(l, UINT64_MAX, false);
 	struct spooled rec = {.kind = SPOOLED_REST, .start = l->until, .end = l->until};
 
 	return rc || !l->cpu ? rc : put_with_cpu(l, &rec);
@@ -296,10 +297,10 @@ static int spool_walk(struct spool *s)
 	bool holders = s->opts->waits && s->opts->holders;
 	uint64_t from = model_window_start(s->job->model);
 	struct walk w = {
-		.event = holders ? on_event : NULL,
-		.interval = on_interval,
-		.sample = on_sample,
-		.seen = holders ? on_seen : NULL,
+		.event = holders ? spool_on_event : NULL,
+		.interval = spool_on_interval,
+		.sample = spool_on_sample,
+		.seen = holders ? spool_on_seen : NULL,
 		.arg = s,
 		.progress = on_progress,
 		.progress_arg = s,

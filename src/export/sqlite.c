@@ -139,7 +139,7 @@ static int sqlite_begin(struct writing *w)
 	return rc ? rc : run_sql(w, "BEGIN");
 }
 
-static int add_stack(struct writing *w, int64_t stack)
+static int sqlite_add_stack(struct writing *w, int64_t stack)
 {
 	bool fresh;
 	size_t n;
@@ -168,7 +168,7 @@ static int add_stack(struct writing *w, int64_t stack)
 /* The columns that hold a stack. */
 static int add_stacks(struct writing *w, const struct cell *c, bool is_stack)
 {
-	return is_stack && c->type == CELL_INT ? add_stack(w, c->i) : 0;
+	return is_stack && c->type == CELL_INT ? sqlite_add_stack(w, c->i) : 0;
 }
 
 static bool chosen_row(const struct writing *w, enum table t, size_t row)
@@ -255,7 +255,7 @@ static int add_interval(struct writing *w, const struct interval *iv)
 	return sqlite_insert(w, TABLE_INTERVALS);
 }
 
-static int add_wait(struct writing *w, const struct interval *iv)
+static int sqlite_add_wait(struct writing *w, const struct interval *iv)
 {
 	const struct table_wait wait = {.thread = iv->thread,
 					.row = &w->job->model->tally.waits.v[iv->row],
@@ -280,7 +280,7 @@ static int add_wait(struct writing *w, const struct interval *iv)
 	return rc ? rc : sqlite_insert(w, TABLE_WAITS);
 }
 
-static int on_interval(void *arg, const struct interval *iv)
+static int sqlite_on_interval(void *arg, const struct interval *iv)
 {
 	struct writing *w = arg;
 	unsigned kinds = w->job->kinds;
@@ -294,11 +294,12 @@ static int on_interval(void *arg, const struct interval *iv)
 		rc = add_interval(w, iv);
 	if (!rc && iv->kind == INTERVAL_WAITING &&
 	    (EXPORT_HAS(kinds, EXPORT_WAIT) || (lock && EXPORT_HAS(kinds, EXPORT_LOCK))))
-		rc = add_wait(w, iv);
+		rc = sqlite_add_wait(w, iv);
 	return rc;
 }
 
-static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static int sqlite_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			    uint32_t row)
 {
 	struct writing *w = arg;
 	const struct sample_row *r = &w->job->model->tally.samples.v[row];
@@ -309,7 +310,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 
 	if (!export_wants(w->job, th) || !EXPORT_HAS(w->job->kinds, EXPORT_CPU))
 		return 0;
-	rc = add_stack(w, stack);
+	rc = sqlite_add_stack(w, stack);
 	bind_thread(st, th);
 	if (!model_timeless(w->tables.m))
 		bind_int(st, COL(SAMPLES, ts), tables_time(&w->tables, ts));
@@ -320,7 +321,7 @@ static int on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t c
 	return rc ? rc : sqlite_insert(w, TABLE_SAMPLES);
 }
 
-static int on_seen(void *arg, const struct seen *seen)
+static int sqlite_on_seen(void *arg, const struct seen *seen)
 {
 	struct writing *w = arg;
 
@@ -364,7 +365,7 @@ static int add_loss(struct writing *w, const struct event *ev)
 	return sqlite_insert(w, TABLE_LOSSES);
 }
 
-static int on_event(void *arg, const struct event *ev, bool inside)
+static int sqlite_on_event(void *arg, const struct event *ev, bool inside)
 {
 	struct writing *w = arg;
 
@@ -507,10 +508,10 @@ static int add_indices(struct writing *w)
 static int sqlite_fill(struct writing *w)
 {
 	const struct export_job *job = w->job;
-	const struct walk walk = {.event = on_event,
-				  .interval = on_interval,
-				  .sample = on_sample,
-				  .seen = on_seen,
+	const struct walk walk = {.event = sqlite_on_event,
+				  .interval = sqlite_on_interval,
+				  .sample = sqlite_on_sample,
+				  .seen = sqlite_on_seen,
 				  .arg = w,
 				  .progress = show_rows,
 				  .progress_arg = w};

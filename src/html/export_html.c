@@ -10,7 +10,7 @@
 #include "store/inspect.h"
 #include "store/plain.h"
 
-static int put_text(FILE *out, const struct buf *text)
+static int export_html_put_text(FILE *out, const struct buf *text)
 {
 	errno = EIO;
 	return fwrite(text->p, 1, text->len, out) == text->len
@@ -68,12 +68,12 @@ static int html_export_run(const struct export_job *job)
 	int rc;
 
 	page_begin(&text, PAGE_FILE, &head);
-	rc = put_text(out, &text);
+	rc = export_html_put_text(out, &text);
 	rc = rc ? rc : put_engine(out);
 	rc = rc ? rc : put_capture(job);
 	buf_clear(&text);
 	page_end(&text);
-	rc = rc ? rc : put_text(out, &text);
+	rc = rc ? rc : export_html_put_text(out, &text);
 	buf_done(&text);
 	return rc;
 }

@@ -34,7 +34,7 @@ static void html_put(struct buf *out, struct html_part part)
 	buf_put(out, part.p, (size_t)(part.end - part.p));
 }
 
-static void put_text(struct buf *out, const char *text)
+static void html_put_text(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
@@ -56,7 +56,7 @@ static void put_meta(struct buf *out, const char *name, const char *content)
 	if (!content)
 		return;
 	buf_printf(out, "<meta name=\"%s\" content=\"", name);
-	put_text(out, content);
+	html_put_text(out, content);
 	buf_printf(out, "\">\n");
 }
 
@@ -71,7 +71,7 @@ void page_begin(struct buf *out, enum page_host host, const struct page_head *he
 	put_meta(out, "thaw-start", head->start);
 	put_meta(out, "thaw-compared", head->compared);
 	html_put(out, html_before(&rest, TITLE));
-	put_text(out, head->title);
+	html_put_text(out, head->title);
 	html_put(out, html_before(&rest, DATA));
 }
 

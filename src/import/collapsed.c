@@ -166,7 +166,8 @@ static bool ends_with(const char *s, size_t n, const char *end)
 }
 
 /* A function, and those that are inlined into it: innermost first, NUL after each. */
-static uint64_t place_of(struct collapsed *c, uint32_t module, const struct buf *names, size_t k)
+static uint64_t collapsed_place_of(struct collapsed *c, uint32_t module, const struct buf *names,
+				   size_t k)
 {
 	struct symbol syms[SYMBOLS_PER_FRAME_MAX];
 	const char *at = (const char *)names->p;
@@ -194,7 +195,7 @@ static void collapsed_push(struct collapsed *c, struct frames *to, uint32_t modu
 			   struct buf *names, size_t *k)
 {
 	if (*k && to->n < STACK_FRAMES_MAX)
-		to->v[to->n++] = (struct frame){module, place_of(c, module, names, *k)};
+		to->v[to->n++] = (struct frame){module, collapsed_place_of(c, module, names, *k)};
 	buf_clear(names);
 	*k = 0;
 }
@@ -282,7 +283,7 @@ static int collapsed_add(struct collapsed *c, char *stack, uint64_t count)
 
 /* ---- all of it ---- */
 
-static int write_all(struct collapsed *c, FILE *in)
+static int collapsed_write_all(struct collapsed *c, FILE *in)
 {
 	uint32_t unseen = UNSEEN_WAKERS | UNSEEN_LOCKS | UNSEEN_STATES | UNSEEN_RUN_QUEUE |
 			  UNSEEN_WAIT_STACKS | UNSEEN_SWITCHES | UNSEEN_TIMES | UNSEEN_CPUS;
@@ -324,7 +325,7 @@ static int collapsed_import_run(const struct import_opts *o, int fd, struct impo
 		: err_set(-errno, "%s: %s", o->path, strerror(errno));
 	if (!rc && !res->samples)
 		rc = err_set(-ENODATA, "%s holds no stacks", o->path);
-	rc = rc ? rc : write_all(&c, in);
+	rc = rc ? rc : collapsed_write_all(&c, in);
 	if (in)
 		fclose(in);
 	else if (copy >= 0)

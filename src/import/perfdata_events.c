@@ -68,8 +68,8 @@ void pd_stacks(struct pd_import *i, const struct perf_record *r, uint32_t *ret_k
 
 /* ---- records ---- */
 
-static void on_sample(struct pd_import *i, const struct pd_attr *a, const struct perf_record *r,
-		      uint64_t ts)
+static void import_on_sample(struct pd_import *i, const struct pd_attr *a,
+			     const struct perf_record *r, uint64_t ts)
 {
 	struct event ev = {.ts = ts, .kind = EV_SAMPLE};
 
@@ -171,8 +171,8 @@ static void on_comm(struct pd_import *i, const struct perf_record *r, uint16_t c
 	sink_put(&i->s, &ev);
 }
 
-static void on_fork(struct pd_import *i, const struct perf_record *r, uint16_t cpu, uint64_t ts,
-		    bool no_time)
+static void import_on_fork(struct pd_import *i, const struct perf_record *r, uint16_t cpu,
+			   uint64_t ts, bool no_time)
 {
 	uint32_t pid = r->task.pid, ppid = r->task.ppid, tid = r->task.tid, ptid = r->task.ptid;
 	struct event ev = {.ts = ts, .kind = EV_FORK, .cpu = cpu};
@@ -260,7 +260,7 @@ static bool on_other(struct pd_import *i, const struct perf_record *r, uint64_t 
 		on_comm(i, r, cpu, ts);
 		break;
 	case PERF_RECORD_FORK:
-		on_fork(i, r, cpu, ts, no_time);
+		import_on_fork(i, r, cpu, ts, no_time);
 		break;
 	case PERF_RECORD_EXIT:
 		on_end(i, r->task.tid, cpu, ts);
@@ -297,7 +297,7 @@ static bool pd_take(struct pd_import *i, const struct pd_attr *a, const uint8_t 
 		return false;
 	if (r.type != PERF_RECORD_SAMPLE)
 		return on_other(i, &r, ts, no_time);
-	on_sample(i, a, &r, ts);
+	import_on_sample(i, a, &r, ts);
 	return true;
 }
 

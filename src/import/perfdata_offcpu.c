@@ -24,7 +24,7 @@ struct pd_waits {
 	uint64_t untimed;
 };
 
-static int by_ts(const void *pa, const void *pb)
+static int offcpu_by_ts(const void *pa, const void *pb)
 {
 	const struct begun *a = pa, *b = pb;
 
@@ -67,7 +67,7 @@ bool pd_wait_parse(const struct pd_attr *a, const uint8_t *rec, size_t len, stru
 	return cur_ok(&c) && s->n_chain <= cur_left(&c) / 8;
 }
 
-static void look_at(struct pd_import *i, struct pd_waits *w, const uint8_t *rec, size_t len)
+static void offcpu_look_at(struct pd_import *i, struct pd_waits *w, const uint8_t *rec, size_t len)
 {
 	const struct pd_attr *a = pd_attr_of(i->f, rec, len);
 	uint64_t ts = pd_time_of(i->f, rec, len);
@@ -96,13 +96,13 @@ int pd_waits_scan(struct pd_import *i)
 	r = pd_reader_new(i->f);
 	while ((rc = pd_next(r, &rec, &len, &block)) > 0) {
 		if (pd_is_sample(rec))
-			look_at(i, w, rec, len);
+			offcpu_look_at(i, w, rec, len);
 		else if ((rc = pd_skip_extra(r, rec, len)))
 			break;
 	}
 	pd_reader_free(r);
 	if (w->v.n)
-		qsort(w->v.v, w->v.n, sizeof(*w->v.v), by_ts);
+		qsort(w->v.v, w->v.n, sizeof(*w->v.v), offcpu_by_ts);
 	i->waits = w;
 	i->has_switches |= w->v.n > 0;
 	i->no_cpus &= i->has_switches;

@@ -83,7 +83,7 @@ static size_t perfdata_read_left(const struct feed *fd)
 }
 
 /* Makes room for another record's bytes after those that are there. */
-static void make_room(struct feed *fd)
+static void import_read_make_room(struct feed *fd)
 {
 	struct pd_block *old = fd->block, *b;
 	size_t keep = perfdata_read_left(fd);
@@ -133,7 +133,7 @@ static int fill_file(struct pd_reader *r)
 		r->cut |= perfdata_read_left(&r->file) > 0;
 		return 0;
 	}
-	make_room(&r->file);
+	import_read_make_room(&r->file);
 	b = r->file.block;
 	n = b->room - b->len < rest ? b->room - b->len : rest;
 	do
@@ -230,7 +230,7 @@ static int fill_zst(struct pd_reader *r)
 
 	if (!r->more)
 		return 0;
-	make_room(&r->zst);
+	import_read_make_room(&r->zst);
 	b = r->zst.block;
 	out = (ZSTD_outBuffer){.dst = b->data, .size = b->room, .pos = b->len};
 	before = r->in.pos;

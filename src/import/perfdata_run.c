@@ -176,8 +176,8 @@ static int header_record(struct pd_import *i, struct pd_reader *r, const uint8_t
 	return rc || !i->f->pipe || i->s.w ? rc : pd_header_record(i->f, rec, len);
 }
 
-static int read_all(struct pd_import *i, struct pd_reader *r, const struct import_opts *o,
-		    struct import_result *res)
+static int import_read_all(struct pd_import *i, struct pd_reader *r, const struct import_opts *o,
+			   struct import_result *res)
 {
 	struct pd_block *block;
 	const uint8_t *rec;
@@ -243,7 +243,7 @@ static int perfdata_import_run(const struct import_opts *o, int fd, struct impor
 		i->order = pd_order_new(pd_event, i);
 		if (!f.pipe)
 			rc = perfdata_run_begin(i, o, res);
-		rc = rc ? rc : read_all(i, r, o, res);
+		rc = rc ? rc : import_read_all(i, r, o, res);
 		rc = perfdata_run_finish(i, r, rc);
 	}
 	pd_order_free(i->order);

@@ -149,8 +149,8 @@ static void on_waking(struct pd_import *i, const struct trace_event *e, const st
 		pd_name_thread(i, pd_thread(i, (uint32_t)wakee, 0), name, ts);
 }
 
-static void on_fork(struct pd_import *i, const struct trace_event *e, const struct perf_record *r,
-		    uint16_t cpu, uint64_t ts)
+static void import_switch_on_fork(struct pd_import *i, const struct trace_event *e,
+				  const struct perf_record *r, uint16_t cpu, uint64_t ts)
 {
 	struct event ev = {.ts = ts, .kind = EV_FORK, .cpu = cpu};
 	uint64_t parent, child;
@@ -185,7 +185,7 @@ void pd_sched(struct pd_import *i, const struct pd_attr *a, const struct perf_re
 	else if (a->role == PD_WAKING)
 		on_waking(i, a->format, r, cpu, ts);
 	else if (a->role == PD_FORK)
-		on_fork(i, a->format, r, cpu, ts);
+		import_switch_on_fork(i, a->format, r, cpu, ts);
 }
 
 /* ---- records ---- */

@@ -111,7 +111,7 @@ struct kept *kept_for(const char *dir)
 
 /* ---- getting ---- */
 
-static bool read_all(int fd, void *to, size_t n)
+static bool folder_read_all(int fd, void *to, size_t n)
 {
 	while (n) {
 		ssize_t did = read(fd, to, n);
@@ -137,7 +137,7 @@ bool kept_read(struct kept *k, const char *name, uint64_t max, struct buf *ret)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && is_ours(&st) && st.st_nlink == 1 &&
 	    (uint64_t)st.st_size <= max) {
 		buf_reserve(ret, (size_t)st.st_size + 1);
-		ok = read_all(fd, ret->p + ret->len, (size_t)st.st_size);
+		ok = folder_read_all(fd, ret->p + ret->len, (size_t)st.st_size);
 		ret->len += ok ? (size_t)st.st_size : 0;
 	}
 	/* Mark it as used, so that others are dropped first. */
@@ -224,7 +224,7 @@ static bool disk_has_room(const struct kept *k, uint64_t bytes)
 	       fs.f_bavail >= fs.f_blocks / FREE_SHARE;
 }
 
-static bool write_all(int fd, const void *p, size_t n)
+static bool folder_write_all(int fd, const void *p, size_t n)
 {
 	while (n) {
 		ssize_t did = write(fd, p, n);
@@ -250,7 +250,7 @@ static bool entry_write(struct kept *k, const char *name, const struct buf *b)
 	fd = openat(k->dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
-	ok = write_all(fd, b->p, b->len);
+	ok = folder_write_all(fd, b->p, b->len);
 	ok = !close(fd) && ok && !renameat(k->dir, temporary, k->dir, name);
 	if (!ok)
 		(void)unlinkat(k->dir, temporary, 0);

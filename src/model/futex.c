@@ -72,7 +72,7 @@ static const struct thread *owner_of(const struct context *c, uint32_t vtid)
 }
 
 /* The word `offset` bytes after the one slept on. */
-static uint32_t word_at(const struct ev_futex *e, unsigned offset)
+static uint32_t futex_word_at(const struct ev_futex *e, unsigned offset)
 {
 	const uint32_t words[] = {e->word, e->word1, e->word2, e->word3, e->word4};
 
@@ -81,9 +81,10 @@ static uint32_t word_at(const struct ev_futex *e, unsigned offset)
 
 static bool mutex_shape(const struct context *c)
 {
-	uint32_t users = word_at(c->e, c->libc->mutex_users);
+	uint32_t users = futex_word_at(c->e, c->libc->mutex_users);
 
-	return users && users <= USERS_MAX && !(word_at(c->e, c->libc->mutex_kind) & ~KIND_BITS);
+	return users && users <= USERS_MAX &&
+	       !(futex_word_at(c->e, c->libc->mutex_kind) & ~KIND_BITS);
 }
 
 static struct reading read_pi(const struct context *c)
@@ -99,7 +100,7 @@ static struct reading read_owned_word(const struct context *c)
 {
 	const struct ev_futex *e = c->e;
 	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr};
-	uint32_t kind = word_at(e, c->libc->mutex_kind);
+	uint32_t kind = futex_word_at(e, c->libc->mutex_kind);
 	bool robust = (kind & KIND_ROBUST) && !(kind & ~KIND_BITS);
 
 	r.owner = owner_of(c, e->word & TID_MASK);
@@ -117,7 +118,7 @@ static bool read_rwlock(const struct context *c, struct reading *r)
 	const struct ev_futex *e = c->e;
 	bool phase = !(e->addr & 7);
 	unsigned at = phase ? c->libc->rwlock_phase : c->libc->rwlock_writers;
-	uint32_t writer = word_at(e, c->libc->rwlock_writer - at);
+	uint32_t writer = futex_word_at(e, c->libc->rwlock_writer - at);
 
 	if (phase ? e->word2 || e->word3 || e->word1 > 3 : e->word1 || e->word2 || e->word4 > 1)
 		return false;
@@ -134,7 +135,7 @@ static struct reading read_two(const struct context *c)
 	struct reading r = {.families = FAMILY_MUTEX | FAMILY_OTHER, .base = e->addr}, rw = {0};
 
 	if (mutex_shape(c))
-		r.owner = owner_of(c, word_at(e, c->libc->mutex_owner));
+		r.owner = owner_of(c, futex_word_at(e, c->libc->mutex_owner));
 	if (r.owner) {
 		r.families = FAMILY_MUTEX;
 		r.strong = true;
@@ -206,8 +207,8 @@ static struct reading read_futex(const struct context *c)
 }
 
 /* The key of a lock: its process and address, or where in which shared memory it is. */
-static uint64_t key_of(const struct context *c, uint64_t addr, uint32_t process,
-		       const struct lock_place *p)
+static uint64_t futex_key_of(const struct context *c, uint64_t addr, uint32_t process,
+			     const struct lock_place *p)
 {
 	if (c->shared && p && p->shared)
 		return map_mix(p->shared) + map_mix(p->offset + (addr - p->addr)) + 1;
@@ -220,7 +221,7 @@ static struct lock *known_rwlock(struct model *m, const struct context *c, uint3
 {
 	uint64_t base =
 		c->e->addr - (c->e->addr & 7 ? c->libc->rwlock_writers : c->libc->rwlock_phase);
-	struct lock *lock = locks_find(&m->locks, key_of(c, base, process, p), ret_index);
+	struct lock *lock = locks_find(&m->locks, futex_key_of(c, base, process, p), ret_index);
 
 	return lock && lock->addr == base && lock->families == FAMILY_RWLOCK ? lock : NULL;
 }
@@ -243,7 +244,7 @@ static struct lock *lock_of(struct model *m, const struct context *c, const stru
 	uint32_t process = processes_of(&m->processes, (struct thread *)c->th);
 	uint32_t place = locks_place(&m->locks, process, c->e->addr);
 	const struct lock_place *p = place ? &m->locks.places.v[place - 1] : NULL;
-	uint64_t key = key_of(c, r->base, process, p);
+	uint64_t key = futex_key_of(c, r->base, process, p);
 	struct lock *lock = NULL;
 
 	if (c->libc && !r->strong && (r->families & FAMILY_RWLOCK) && !(c->e->op & FUTEX_OP_UNREAD))

@@ -32,7 +32,7 @@ const char *loss_advice(uint32_t cause)
 	return cause < LOSS_CAUSES && causes[cause].advice ? causes[cause].advice : "";
 }
 
-static void on_interval(void *arg, const struct interval *iv)
+static void model_on_interval(void *arg, const struct interval *iv)
 {
 	struct model *m = arg;
 	uint32_t row = 0;
@@ -148,7 +148,7 @@ struct model *model_new(const struct model_opts *opts)
 {
 	struct model *m = mem_zalloc(sizeof(*m));
 
-	timeline_init(&m->timeline, on_interval, m);
+	timeline_init(&m->timeline, model_on_interval, m);
 	m->timeline.brief = opts && (opts->times_only || opts->reasons_only) ? NULL : on_brief;
 	m->timeline.not_running = opts && opts->times_only ? NULL : on_not_running;
 	m->timeline.outside = opts && opts->times_only ? NULL : on_outside;

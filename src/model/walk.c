@@ -21,7 +21,7 @@ static const struct thread *same_thread(const struct walking *k, const struct th
 	return th ? k->m->timeline.threads.v[th->index] : NULL;
 }
 
-static void on_event(void *arg, const struct event *ev)
+static void walk_on_event(void *arg, const struct event *ev)
 {
 	struct walking *k = arg;
 	const struct timeline *t = &k->m->timeline;
@@ -30,7 +30,7 @@ static void on_event(void *arg, const struct event *ev)
 		k->rc = k->w->event(k->w->arg, ev, ev->ts >= t->from && ev->ts < t->to);
 }
 
-static void on_interval(void *arg, const struct interval *iv)
+static void walk_on_interval(void *arg, const struct interval *iv)
 {
 	struct walking *k = arg;
 	struct interval with = *iv;
@@ -44,7 +44,8 @@ static void on_interval(void *arg, const struct interval *iv)
 	k->rc = k->w->interval(k->w->arg, &with);
 }
 
-static void on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static void walk_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			   uint32_t row)
 {
 	struct walking *k = arg;
 
@@ -52,7 +53,7 @@ static void on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t 
 		k->rc = k->w->sample(k->w->arg, same_thread(k, th), ts, cpu, row);
 }
 
-static void on_seen(void *arg, const struct seen *seen)
+static void walk_on_seen(void *arg, const struct seen *seen)
 {
 	struct walking *k = arg;
 	struct seen with = *seen;
@@ -80,10 +81,10 @@ int model_walk(struct model *m, struct reader *r, const struct walk *w)
 		.from = m->timeline.window_from,
 		.to = m->timeline.window_to,
 		.min_lock_wait = m->locks.min_wait,
-		.event_sink = w->event ? on_event : NULL,
-		.sink = on_interval,
-		.sample_sink = on_sample,
-		.seen_sink = on_seen,
+		.event_sink = w->event ? walk_on_event : NULL,
+		.sink = walk_on_interval,
+		.sample_sink = walk_on_sample,
+		.seen_sink = walk_on_seen,
 		.klocked_sink = on_klocked,
 		.sink_arg = &k,
 		.scan_first = m->scanned,

@@ -94,7 +94,7 @@ static void fill_copy(struct pr_copy *rec, const ucontext_t *context, uint32_t c
 				(chunks * COPY_CHUNK - below) / 8);
 }
 
-static void put_sample(const struct tick_emit *e, uint64_t id, uint64_t ts)
+static void timer_put_sample(const struct tick_emit *e, uint64_t id, uint64_t ts)
 {
 	struct pr_sample *sample = (struct pr_sample *)e->at;
 
@@ -132,7 +132,7 @@ static void timer_take(const ucontext_t *context, uint64_t ts, uint32_t samples)
 		fill_copy((struct pr_copy *)at, context, chunks, id);
 	}
 	for (uint32_t to = len; to < all; to += (uint32_t)sizeof(struct pr_sample))
-		put_sample(&(struct tick_emit){(__u64 *)(at + to), e.pos + to}, id, ts);
+		timer_put_sample(&(struct tick_emit){(__u64 *)(at + to), e.pos + to}, id, ts);
 	if (len)
 		emit_commit(&e, PR_COPY, len);
 }

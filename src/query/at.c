@@ -107,7 +107,7 @@ static void put_holders(struct json *j, const struct query *q, uint32_t thread,
 	free(held.v);
 }
 
-static void put_lock(struct json *j, const struct query *q, const struct wait_row *row)
+static void at_put_lock(struct json *j, const struct query *q, const struct wait_row *row)
 {
 	const struct lock *l = row->lock ? locks_at(&q->model->locks, row->lock) : NULL;
 	char *name;
@@ -169,7 +169,7 @@ static void put_wait(struct json *j, struct query *q, uint32_t thread, size_t i)
 	json_null(j, "cpu");
 	json_put_stack(j, "stack", &q->model->names, row->kstack, row->ustack);
 	json_null(j, "sample_ts");
-	put_lock(j, q, row);
+	at_put_lock(j, q, row);
 	put_holders(j, q, thread, row, lane_start(l, i), lane_end(l, i));
 	put_waker(j, q, l, i);
 }

@@ -51,7 +51,7 @@ static bool close_from(struct chart *c, size_t depth)
 	return true;
 }
 
-static bool add_stack(struct chart *c, uint32_t call, int class, uint64_t start, uint64_t end)
+static bool chart_add_stack(struct chart *c, uint32_t call, int class, uint64_t start, uint64_t end)
 {
 	uint32_t path[DEPTH_MAX];
 	size_t n = calls_path(c->calls, call, path, DEPTH_MAX), same = 0;
@@ -94,7 +94,7 @@ static bool add_samples(struct chart *c, uint32_t thread, uint64_t start, uint64
 		from = from > last ? from : last;
 		to = to < next || ends ? to : next;
 		to = to < end ? to : end;
-		if (!add_stack(c, c->calls->of_sample[s[i].row], CLASS_RUNNING, from, to))
+		if (!chart_add_stack(c, c->calls->of_sample[s[i].row], CLASS_RUNNING, from, to))
 			return false;
 		last = to;
 	}
@@ -109,7 +109,8 @@ static bool add_stretch(struct chart *c, uint32_t thread, const struct lane *l, 
 	if (class == CLASS_RUNNING)
 		return add_samples(c, thread, start, end);
 	if (class_is_wait(class))
-		return add_stack(c, c->calls->of_wait[lane_at(l, i)->row], (int)class, start, end);
+		return chart_add_stack(c, c->calls->of_wait[lane_at(l, i)->row], (int)class, start,
+				       end);
 	return true;
 }
 

@@ -88,7 +88,7 @@ static struct lane *cpu_lane(struct columns *c, uint32_t cpu)
 	return &c->cpus.v[cpu];
 }
 
-static void on_interval(void *arg, const struct interval *iv)
+static void columns_on_interval(void *arg, const struct interval *iv)
 {
 	struct columns *c = arg;
 	struct lane *l = thread_lane(c, iv->thread->index);
@@ -115,7 +115,8 @@ static void on_interval(void *arg, const struct interval *iv)
 	}
 }
 
-static void on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu, uint32_t row)
+static void columns_on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t cpu,
+			      uint32_t row)
 {
 	struct columns *c = arg;
 
@@ -125,7 +126,7 @@ static void on_sample(void *arg, const struct thread *th, uint64_t ts, uint32_t 
 		 (struct sample){.ts = columns_since(c, ts), .row = row, .cpu = cpu});
 }
 
-static void on_seen(void *arg, const struct seen *seen)
+static void columns_on_seen(void *arg, const struct seen *seen)
 {
 	struct columns *c = arg;
 
@@ -144,9 +145,9 @@ static void on_restart(void *arg)
 
 void columns_attach(struct columns *c, struct model_opts *opts)
 {
-	opts->sink = on_interval;
-	opts->sample_sink = on_sample;
-	opts->seen_sink = on_seen;
+	opts->sink = columns_on_interval;
+	opts->sample_sink = columns_on_sample;
+	opts->seen_sink = columns_on_seen;
 	opts->restart = on_restart;
 	opts->sink_arg = c;
 }

@@ -16,7 +16,7 @@
 #define MOST_FUNCTIONS 5000
 #define AROUND_DEPTH 40
 
-static void put_function(struct json *j, const struct model *m, uint32_t function)
+static void functions_put_function(struct json *j, const struct model *m, uint32_t function)
 {
 	const struct function *f = names_function(&m->names, function);
 
@@ -44,7 +44,7 @@ static void put_functions(struct query *q, const struct asked *a, uint64_t max, 
 	json_arr(&j, "functions");
 	for (size_t i = 0; i < f.n && i < max; i++) {
 		json_obj(&j, NULL);
-		put_function(&j, q->model, f.v[i].function);
+		functions_put_function(&j, q->model, f.v[i].function);
 		json_u64(&j, "self", f.v[i].self);
 		json_u64(&j, "total", f.v[i].total);
 		json_obj_end(&j);
@@ -122,7 +122,7 @@ static void put_around(struct query *q, const struct asked *a, uint32_t function
 	j.tight = true;
 	json_obj(&j, NULL);
 	json_str(&j, "unit", a->unit);
-	put_function(&j, q->model, function);
+	functions_put_function(&j, q->model, function);
 	json_u64(&j, "self", self);
 	json_u64(&j, "value", value);
 	json_u64(&j, "total", f.total);

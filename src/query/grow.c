@@ -27,7 +27,7 @@ struct growing {
 	const struct weights *one, *two;
 };
 
-static void add_row(struct growing *k, uint32_t call, int class, uint64_t one, uint64_t two)
+static void grow_add_row(struct growing *k, uint32_t call, int class, uint64_t one, uint64_t two)
 {
 	const uint64_t value[2] = {one, two};
 
@@ -37,14 +37,14 @@ static void add_row(struct growing *k, uint32_t call, int class, uint64_t one, u
 
 static void add_sample(struct growing *k, uint32_t row)
 {
-	add_row(k, k->g.calls->of_sample[row], CLASS_RUNNING, k->one->sample[row],
-		k->two ? k->two->sample[row] : 0);
+	grow_add_row(k, k->g.calls->of_sample[row], CLASS_RUNNING, k->one->sample[row],
+		     k->two ? k->two->sample[row] : 0);
 }
 
-static void add_wait(struct growing *k, uint32_t row)
+static void grow_add_wait(struct growing *k, uint32_t row)
 {
-	add_row(k, k->g.calls->of_wait[row], k->m->tally.waits.v[row].verdict.reason,
-		k->one->wait[row], k->two ? k->two->wait[row] : 0);
+	grow_add_row(k, k->g.calls->of_wait[row], k->m->tally.waits.v[row].verdict.reason,
+		     k->one->wait[row], k->two ? k->two->wait[row] : 0);
 }
 
 static bool grow_any(const struct weights *w, const struct by_thread *samples,
@@ -75,7 +75,7 @@ static void grow_by_thread(struct growing *k)
 		for (size_t i = samples.first[th]; k->one->sample && i < samples.first[th + 1]; i++)
 			add_sample(k, samples.rows[i]);
 		for (size_t i = waits.first[th]; k->one->wait && i < waits.first[th + 1]; i++)
-			add_wait(k, waits.rows[i]);
+			grow_add_wait(k, waits.rows[i]);
 	}
 	free(samples.first);
 	free(samples.rows);
@@ -96,7 +96,7 @@ void grow_tree(struct tree *t, const struct model *m, const struct calls *c,
 		for (uint32_t i = 0; one->sample && i < m->tally.samples.n; i++)
 			add_sample(&k, i);
 		for (uint32_t i = 0; one->wait && i < m->tally.waits.n; i++)
-			add_wait(&k, i);
+			grow_add_wait(&k, i);
 	}
 	grower_done(&k.g);
 	tree_sum(t);

@@ -98,7 +98,7 @@ static uint64_t cell_start(const struct heat *h, uint64_t cell)
 	return cell / h->rows * h->col_ns + (in < h->col_ns ? in : h->col_ns);
 }
 
-static void add_wait(struct heat *h, uint64_t start, uint64_t end)
+static void heat_add_wait(struct heat *h, uint64_t start, uint64_t end)
 {
 	uint64_t first = cell_at(h, start), last = cell_at(h, end - 1);
 
@@ -128,7 +128,7 @@ static inline void add_one(struct heat *h, struct last_cell *last, uint64_t star
 		*last->part += end - start;
 		return;
 	}
-	add_wait(h, start, end);
+	heat_add_wait(h, start, end);
 	cell = cell_at(h, end - 1);
 	*last = (struct last_cell){cell_start(h, cell), cell_start(h, cell + 1), &h->part[cell]};
 }

@@ -313,7 +313,7 @@ static void put_matrix(struct json *j, struct lockline *l)
 	free(ns);
 }
 
-static void put_lock(struct json *j, const struct query *q, uint32_t lock)
+static void lockline_put_lock(struct json *j, const struct query *q, uint32_t lock)
 {
 	const struct lock *l = &q->model->locks.list.v[lock];
 	bool named;
@@ -342,7 +342,7 @@ static void put_lockline(struct lockline *l, uint32_t lock, uint64_t from, uint6
 	json_init_buf(&j, ret);
 	j.tight = true;
 	json_obj(&j, NULL);
-	put_lock(&j, l->q, lock);
+	lockline_put_lock(&j, l->q, lock);
 	json_u64(&j, "from", from);
 	json_u64(&j, "to", to);
 	json_u64(&j, "wait_ns", total);

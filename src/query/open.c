@@ -82,7 +82,7 @@ static void put_threads(struct json *j, const struct query *q)
 	map_done(&mains);
 }
 
-static void put_lock(struct json *j, const struct summary *s, size_t lock)
+static void open_put_lock(struct json *j, const struct summary *s, size_t lock)
 {
 	const struct lock_sum *l;
 
@@ -145,7 +145,7 @@ static void put_stalls(struct json *j, const struct query *q)
 		json_u64(j, "threads", st->threads);
 		json_u64(j, "of_threads", st->all);
 		json_u64(j, "lost_ns", st->lost);
-		put_lock(j, s, st->lock);
+		open_put_lock(j, s, st->lock);
 		if (st->culprit) {
 			json_u64(j, "culprit", st->culprit->index);
 			json_u64(j, "culprit_at", telling_moment(q, st));
@@ -169,7 +169,7 @@ static void put_stalls(struct json *j, const struct query *q)
 	buf_done(&b);
 }
 
-static void put_text(struct json *j, const struct summary *s)
+static void open_put_text(struct json *j, const struct summary *s)
 {
 	struct buf b = {0};
 
@@ -210,7 +210,7 @@ static void put_all(struct json *j, const struct query *q)
 	json_bool(j, "whole_machine", m->facts.whole_machine);
 	json_u64(j, "events", m->events);
 	json_u64(j, "samples", m->samples);
-	put_text(j, q->summary);
+	open_put_text(j, q->summary);
 	put_about(j, q->summary);
 	json_put_finding(j, q->summary, NULL);
 	put_reasons(j);

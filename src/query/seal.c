@@ -36,7 +36,7 @@ static void seal_settle(struct columns *c, const struct model *m, struct lane *l
 	l->end = moved(c, m, l->end);
 }
 
-static int by_ts(const void *pa, const void *pb)
+static int seal_by_ts(const void *pa, const void *pb)
 {
 	const struct sample *a = pa, *b = pb;
 
@@ -52,7 +52,7 @@ static void settle_samples(struct columns *c, const struct model *m, struct samp
 		sorted &= !i || l->v[i - 1].ts <= l->v[i].ts;
 	}
 	if (!sorted)
-		qsort(l->v, l->n, sizeof(*l->v), by_ts);
+		qsort(l->v, l->n, sizeof(*l->v), seal_by_ts);
 }
 
 /* Places one period for each sample within [from, to), in order and without overlap. */

@@ -162,7 +162,7 @@ static void preorder(struct put *p)
 	free(place);
 }
 
-static void write_out(struct put *p, struct json *j, double min, const struct tree_opts *opts)
+static void tree_write_out(struct put *p, struct json *j, double min, const struct tree_opts *opts)
 {
 	static const char *const keys[COLUMNS] = {"parent", "name",    "module", "value", "self",
 						  "value2", "inlined", "kernel", "reason"};
@@ -188,7 +188,7 @@ void tree_put(struct tree *t, struct json *j, const struct model *m, const struc
 
 	link_children(&p);
 	preorder(&p);
-	write_out(&p, j, min, opts);
+	tree_write_out(&p, j, min, opts);
 	what_names_done(&p.names);
 	for (unsigned i = 0; i < COLUMNS; i++)
 		vec_done(&p.column[i]);

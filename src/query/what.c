@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *name_of(const struct model *m, uint32_t what)
+static char *what_name_of(const struct model *m, uint32_t what)
 {
 	const struct thread *th;
 	struct buf b = {0};
@@ -37,7 +37,7 @@ size_t what_name(struct what_names *n, const struct model *m, uint32_t what)
 	slot = map_put(&n->by_what, what, &fresh);
 	if (fresh) {
 		*slot = n->names.n;
-		vec_push(&n->names, name_of(m, what));
+		vec_push(&n->names, what_name_of(m, what));
 	}
 	return *slot;
 }

@@ -73,7 +73,7 @@ static bool take_empty(const char *path, int *ret_fd)
 #define BESIDE ".new" /* followed by the pid of the writer */
 
 /* What is at `path`? 0: nothing; 1: an empty file, now open; 2: a file that stays for now. */
-static int look_at(const char *path, int *ret_fd)
+static int outfile_look_at(const char *path, int *ret_fd)
 {
 	struct stat st;
 
@@ -129,7 +129,7 @@ static int open_file(const char *path, char **ret_path, int *ret_fd)
 		if (rc && rc != -EEXIST)
 			return err_set(rc, "%s: %s", path, strerror(-rc));
 		if (rc)
-			rc = look_at(path, ret_fd);
+			rc = outfile_look_at(path, ret_fd);
 		else
 			rc = 1;
 		if (rc == 2)

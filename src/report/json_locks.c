@@ -72,7 +72,7 @@ static void put_did_words(struct json *j, const struct doings *d)
 	buf_done(&b);
 }
 
-static void put_function(struct json *j, const struct summary *s, uint32_t function)
+static void json_locks_put_function(struct json *j, const struct summary *s, uint32_t function)
 {
 	const struct names *n = &s->model->names;
 
@@ -202,7 +202,7 @@ static void put_blame_row(struct json *j, const struct summary *s, const struct 
 	json_obj(j, NULL);
 	json_put_who(j, r->culprit);
 	put_doing(j, r->doing, r->reason);
-	put_function(j, s, r->function);
+	json_locks_put_function(j, s, r->function);
 	put_lock_ref(j, "lock", s, r->lock);
 	put_lock_ref(j, "first_lock", s, r->first);
 	json_u64(j, "depth", r->depth);
@@ -226,7 +226,7 @@ static void put_blame_sum(struct json *j, const struct summary *s, const struct 
 
 	json_obj(j, NULL);
 	json_put_who(j, r->culprit);
-	put_function(j, s, r->function);
+	json_locks_put_function(j, s, r->function);
 	put_lock_ref(j, "lock", s, r->lock);
 	put_lock_ref(j, "first_lock", s, r->first);
 	json_bool(j, "deadlock", r->deadlock);
@@ -277,7 +277,7 @@ static void put_stall(struct json *j, const struct summary *s, const struct stal
 	json_put_who(j, st->culprit);
 	put_doing(j, st->doing, st->reason);
 	put_did_words(j, &st->did);
-	put_function(j, s, st->function);
+	json_locks_put_function(j, s, st->function);
 	json_put_stack(j, "stack", &s->model->names, st->kstack, st->ustack);
 	json_obj_end(j);
 }
@@ -411,7 +411,7 @@ void json_put_finding(struct json *j, const struct summary *s, json_lock_places 
 	json_u64_if(j, "wall_ns", f->found, f->wall);
 	put_party(j, "holder", f->holder);
 	json_u64_if(j, "held_ns", f->found, f->held);
-	put_function(j, s, f->found ? f->function : UINT32_MAX);
+	json_locks_put_function(j, s, f->found ? f->function : UINT32_MAX);
 	put_party(j, "root", f->root);
 	put_doing(j, f->found ? f->doing : INTERVAL_LOST, f->reason);
 	put_did_words(j, &f->did);

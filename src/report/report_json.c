@@ -48,7 +48,8 @@ static void put_thread(struct json *j, const struct model *m, const struct threa
 	json_obj_end(j);
 }
 
-static void put_function(struct json *j, const struct names *n, const struct function_count *c)
+static void report_put_function(struct json *j, const struct names *n,
+				const struct function_count *c)
 {
 	const struct function *f = names_function(n, c->function);
 
@@ -138,7 +139,7 @@ void report_put_json(const struct summary *s, const struct report_opts *opts, st
 	json_arr_end(j);
 	json_arr(j, "functions");
 	for (size_t i = 0; i < rows(opts, s->functions.n); i++)
-		put_function(j, &s->model->names, &s->functions.v[i]);
+		report_put_function(j, &s->model->names, &s->functions.v[i]);
 	json_arr_end(j);
 	json_arr(j, "waits");
 	for (size_t i = 0; i < rows(opts, s->waits.n); i++)

@@ -50,7 +50,7 @@ static uint64_t ns_of(const struct timespec *t)
 	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
 }
 
-static uint64_t key_of(const struct stat *st)
+static uint64_t build_ids_key_of(const struct stat *st)
 {
 	uint64_t key = map_mix(st->st_dev);
 
@@ -119,10 +119,10 @@ struct build_id build_ids_ask(struct build_ids *b, const struct opener_want *w)
 	if (!fstat(handle, &st)) {
 		bool young = is_young(&st);
 
-		if (young || !build_ids_known(b, key_of(&st), &id))
+		if (young || !build_ids_known(b, build_ids_key_of(&st), &id))
 			id = read_id(handle);
 		if (!young)
-			build_ids_keep(b, key_of(&st), &id);
+			build_ids_keep(b, build_ids_key_of(&st), &id);
 	}
 	close(handle);
 	return id;

@@ -80,7 +80,7 @@ static void kept_drop(struct places *p, struct kept_place *k)
 	free(k);
 }
 
-static void make_room(struct places *p)
+static void places_make_room(struct places *p)
 {
 	while (p->by_pid.n && (p->by_pid.n >= KEPT_MAX || p->kept_bytes > KEPT_BYTES_MAX)) {
 		struct kept_place *oldest = NULL;
@@ -104,7 +104,7 @@ static void take_areas(void *ctx, const struct scout_answer *a)
 
 	/* A process that does not answer, or is gone, gets an empty list. */
 	kept_drop(p, kept_of(p, a->q.pid));
-	make_room(p);
+	places_make_room(p);
 	for (size_t i = 0; i < a->n_files; i++)
 		text = a->files[i].path + strlen(a->text + a->files[i].path) + 1;
 	k = mem_zalloc(sizeof(*k));

@@ -184,7 +184,7 @@ static bool may_ask(struct scout *s, const struct scout_question *q, uint64_t no
 
 /* ---- asking ---- */
 
-static uint64_t key_of(const struct scout_question *q)
+static uint64_t scout_key_of(const struct scout_question *q)
 {
 	uint64_t key = map_mix(map_mix(rest_key(q->kind, q->pid)) ^ q->tid);
 
@@ -328,7 +328,7 @@ static bool wait_for(struct scout *s, size_t left, uint64_t number, uint64_t max
 
 uint64_t scout_ask(struct scout *s, const struct scout_question *q, bool due)
 {
-	uint64_t key = key_of(q), *slot, number;
+	uint64_t key = scout_key_of(q), *slot, number;
 
 	if (!s || s->gone)
 		return 0;

@@ -148,7 +148,7 @@ static bool take_name(struct path_walk *w, char *out)
 enum looked { LOOKED_ON, LOOKED_LAST, LOOKED_FAIL };
 
 /* Looks up a name on a local file system, in the kernel's cache only. */
-static enum looked look_at(struct path_walk *w, const char *path)
+static enum looked scout_look_at(struct path_walk *w, const char *path)
 {
 	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 			       .resolve = RESOLVE_CACHED | RESOLVE_IN_ROOT};
@@ -196,7 +196,7 @@ static const struct mounted *walk_path(struct path_walk *w)
 		at = mounts_at(w->mounts, next);
 		if (at && !mounts_is_local(w->mounts, at))
 			return at;
-		looked = look_at(w, next);
+		looked = scout_look_at(w, next);
 		if (looked == LOOKED_FAIL)
 			return NULL;
 		if (looked == LOOKED_LAST)
@@ -223,7 +223,7 @@ static const struct mounted *mount_of_path(const struct mounts *m, uint32_t pid,
 
 /* ---- both ---- */
 
-static void put_text(struct scout_findings *f, const char *s)
+static void scout_put_text(struct scout_findings *f, const char *s)
 {
 	size_t n = strlen(s) + 1;
 
@@ -247,9 +247,9 @@ int scout_read_file(const struct scout_asked *q, struct scout_findings *ret)
 	if (!mounts_read(&m, q->pid))
 		at = named ? mount_of_path(&m, q->pid, path)
 			   : mount_of_descriptor(&m, q->pid, q->fd);
-	put_text(ret, path);
-	put_text(ret, at ? mounts_text(&m, at->type) : "");
-	put_text(ret, at ? mounts_text(&m, at->source) : "");
+	scout_put_text(ret, path);
+	scout_put_text(ret, at ? mounts_text(&m, at->type) : "");
+	scout_put_text(ret, at ? mounts_text(&m, at->source) : "");
 	mounts_done(&m);
 	return 0;
 }

@@ -114,7 +114,7 @@ static void job_free(struct job *job)
 
 /* ---- answers ---- */
 
-static bool write_all(int fd, const void *p, size_t n)
+static bool scout_serve_write_all(int fd, const void *p, size_t n)
 {
 	const char *at = p;
 
@@ -151,11 +151,11 @@ static void scout_serve_answer(struct server *s, struct job *job)
 			       .n_text = (uint32_t)f->text.n};
 
 	pthread_mutex_lock(&s->writing);
-	if (!write_all(s->answers, &h, sizeof(h)) ||
-	    !write_all(s->answers, f->areas.v, f->areas.n * sizeof(*f->areas.v)) ||
-	    !write_all(s->answers, f->files.v, f->files.n * sizeof(*f->files.v)) ||
-	    !write_all(s->answers, f->calls.v, f->calls.n * sizeof(*f->calls.v)) ||
-	    !write_all(s->answers, f->text.v, f->text.n))
+	if (!scout_serve_write_all(s->answers, &h, sizeof(h)) ||
+	    !scout_serve_write_all(s->answers, f->areas.v, f->areas.n * sizeof(*f->areas.v)) ||
+	    !scout_serve_write_all(s->answers, f->files.v, f->files.n * sizeof(*f->files.v)) ||
+	    !scout_serve_write_all(s->answers, f->calls.v, f->calls.n * sizeof(*f->calls.v)) ||
+	    !scout_serve_write_all(s->answers, f->text.v, f->text.n))
 		_exit(0);
 	pthread_mutex_unlock(&s->writing);
 	job_free(job);

@@ -133,7 +133,7 @@ static int load_model(struct sql *s, enum depth depth)
 	return SQLITE_OK;
 }
 
-static int by_ts(const void *pa, const void *pb)
+static int sql_by_ts(const void *pa, const void *pb)
 {
 	const struct event *a = pa, *b = pb;
 
@@ -146,7 +146,7 @@ static void sort_events(struct event *v, size_t n)
 	for (size_t i = 1; i < n; i++) {
 		if (v[i - 1].ts <= v[i].ts)
 			continue;
-		qsort(v, n, sizeof(*v), by_ts);
+		qsort(v, n, sizeof(*v), sql_by_ts);
 		return;
 	}
 }

@@ -25,7 +25,7 @@ static_assert((int)REASONS <= (int)CLASS_REASONS, "a reason is a class");
 
 enum key { KEY_THREAD, KEY_TID, KEY_PID, KEY_START, KEY_END, KEY_KIND, KEY_REASON, KEY_NONE };
 
-static enum key key_of(enum table table, unsigned column)
+static enum key scan_key_of(enum table table, unsigned column)
 {
 	static const struct {
 		enum table table;
@@ -68,11 +68,11 @@ bool scan_can_order(enum table table, const struct by *by, size_t n)
 	unsigned turns = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		enum key k = key_of(table, by[i].column);
+		enum key k = scan_key_of(table, by[i].column);
 
 		if (k == KEY_NONE || k == KEY_START || k == KEY_END)
 			return false;
-		turns += i && is_class(k) != is_class(key_of(table, by[i - 1].column));
+		turns += i && is_class(k) != is_class(scan_key_of(table, by[i - 1].column));
 	}
 	return turns < 2;
 }
@@ -85,7 +85,7 @@ static uint64_t value_of(const struct thread *th, enum key key)
 static bool scan_wanted(const struct scan *s, const struct row_filter *f, const struct thread *th)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		enum key k = key_of(s->table, f->terms[i].column);
+		enum key k = scan_key_of(s->table, f->terms[i].column);
 
 		if (f->terms[i].op == COMPARE_EQ && k <= KEY_PID &&
 		    (int64_t)value_of(th, k) != f->terms[i].value)
@@ -118,7 +118,7 @@ static bool same_keys(const struct ordered *a, const struct ordered *b)
 /* If a class is the first term, threads are the inner loop. */
 static bool class_first(const struct scan *s, const struct row_filter *f)
 {
-	return f->n_by && is_class(key_of(s->table, f->by[0].column));
+	return f->n_by && is_class(scan_key_of(s->table, f->by[0].column));
 }
 
 static void order_threads(struct scan *s, const struct row_filter *f)
@@ -134,7 +134,7 @@ static void order_threads(struct scan *s, const struct row_filter *f)
 		if (!scan_wanted(s, f, th))
 			continue;
 		for (size_t k = 0; k < f->n_by; k++) {
-			enum key key = key_of(s->table, f->by[k].column);
+			enum key key = scan_key_of(s->table, f->by[k].column);
 			int64_t v = is_class(key) ? 0 : (int64_t)value_of(th, key);
 
 			o.keys[k] = f->by[k].desc ? -v : v;
@@ -168,7 +168,7 @@ static const char *class_word(unsigned slot, enum key key)
 static int by_words(const struct scan *s, const struct row_filter *f, unsigned a, unsigned b)
 {
 	for (size_t i = 0; i < f->n_by; i++) {
-		enum key key = key_of(s->table, f->by[i].column);
+		enum key key = scan_key_of(s->table, f->by[i].column);
 		const char *x = is_class(key) ? class_word(a, key) : NULL;
 		const char *y = is_class(key) ? class_word(b, key) : NULL;
 		int c = x && y ? strcmp(x, y) : (x != NULL) - (y != NULL);
@@ -185,7 +185,7 @@ static void choose_masks(struct scan *s, const struct row_filter *f)
 	uint64_t all = all_bits(s->table);
 
 	for (size_t i = 0; i < f->n; i++)
-		if (is_class(key_of(s->table, f->terms[i].column)))
+		if (is_class(scan_key_of(s->table, f->terms[i].column)))
 			all &= (uint64_t)f->terms[i].value;
 	while (all) {
 		unsigned first = (unsigned)__builtin_ctzll(all);
@@ -210,10 +210,10 @@ uint64_t scan_classes(enum table table, unsigned column, const char *word)
 						SLOT_BIT(SLOT_LOST)};
 	uint64_t bits = 0;
 
-	for (unsigned i = 0; key_of(table, column) == KEY_KIND && i < INTERVAL_KINDS; i++)
+	for (unsigned i = 0; scan_key_of(table, column) == KEY_KIND && i < INTERVAL_KINDS; i++)
 		if (!strcmp(interval_kind_name(i), word))
 			bits |= kinds[i];
-	for (unsigned i = 0; key_of(table, column) == KEY_REASON && i < REASONS; i++)
+	for (unsigned i = 0; scan_key_of(table, column) == KEY_REASON && i < REASONS; i++)
 		if (reason_name(i) && !strcmp(reason_name(i), word))
 			bits |= SLOT_BIT(i);
 	return bits;
@@ -221,7 +221,7 @@ uint64_t scan_classes(enum table table, unsigned column, const char *word)
 
 enum narrows scan_narrows(enum table table, unsigned column)
 {
-	switch (key_of(table, column)) {
+	switch (scan_key_of(table, column)) {
 	case KEY_THREAD:
 	case KEY_TID:
 		return NARROWS_THREAD;
@@ -363,7 +363,7 @@ void scan_begin(struct scan *s, struct sql *sql, enum table table, const struct 
 			   .end_lo = INT64_MIN,
 			   .end_hi = INT64_MAX};
 	for (size_t i = 0; i < f->n; i++) {
-		enum key k = key_of(table, f->terms[i].column);
+		enum key k = scan_key_of(table, f->terms[i].column);
 
 		if (k == KEY_START)
 			scan_narrow(&s->start_lo, &s->start_hi, &f->terms[i]);

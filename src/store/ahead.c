@@ -73,7 +73,7 @@ static void keep_strings(struct ahead_slot *s, struct event *ev)
 }
 
 /* A slot to fill; NULL: the reader does not want it any more. */
-static struct ahead_slot *make_room(struct ahead *a)
+static struct ahead_slot *ahead_make_room(struct ahead *a)
 {
 	struct ahead_slot *s = NULL;
 
@@ -122,7 +122,7 @@ static void ahead_decode(struct ahead *a, const struct index_entry *e)
 	if (!rc)
 		rc = decoder_start(&a->decoder, a->raw.p, a->raw.len, e->ts_min);
 	do {
-		s = make_room(a);
+		s = ahead_make_room(a);
 		if (!s)
 			return;
 		if (rc)

@@ -145,7 +145,7 @@ static inline __attribute__((always_inline)) void set_few(const struct unpack *u
 	}
 }
 
-static uint64_t word_at(const uint8_t *p, size_t len, size_t at)
+static uint64_t unpack_word_at(const uint8_t *p, size_t len, size_t at)
 {
 	uint64_t word = 0;
 
@@ -168,7 +168,7 @@ static void set_times(struct unpack *u, uint64_t *restrict out, size_t n)
 		if (__builtin_expect(byte + sizeof(word) <= bytes, 1))
 			memcpy(&word, second + byte, sizeof(word));
 		else
-			word = word_at(second, bytes, byte);
+			word = unpack_word_at(second, bytes, byte);
 		out[i] = base + (high << bits) + (word >> bit_at % 8 & ((1ull << bits) - 1));
 		bit_at += bits;
 	}

@@ -128,7 +128,7 @@ int kallsyms_parse_data(struct buf *text, struct symbols **ret)
 	return symbol_kernel_parse(text, true, ret);
 }
 
-static int read_all(int fd, struct buf *b)
+static int kernel_read_all(int fd, struct buf *b)
 {
 	for (;;) {
 		ssize_t n;
@@ -165,7 +165,7 @@ static int kernel_load(enum kernel_part part, struct symbols **ret, uint64_t *re
 
 	if (fd < 0)
 		return err_set(-errno, "/proc/kallsyms: %s", strerror(errno));
-	rc = read_all(fd, &text);
+	rc = kernel_read_all(fd, &text);
 	close(fd);
 	if (!rc && part == KERNEL_CODE)
 		*ret_end = address_of(&text, " _etext\n");
@@ -183,7 +183,7 @@ static struct symbols *kernel_get_kept(struct kept *k, const struct kernel_ref *
 	int fd = open("/proc/modules", O_RDONLY | O_CLOEXEC);
 
 	/* A kernel without modules does not have the file. */
-	if (fd < 0 ? errno == ENOENT : !read_all(fd, &modules))
+	if (fd < 0 ? errno == ENOENT : !kernel_read_all(fd, &modules))
 		s = kernel_kept_get(k, ref, part, at, n, buf_cstr(&modules), ret_kept);
 	if (fd >= 0)
 		close(fd);

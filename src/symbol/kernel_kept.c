@@ -34,7 +34,7 @@ struct kernel_function {
 #define SUMMED offsetof(struct kernel_entry, id)
 
 /* Sums words, for speed: every recording reads some megabytes. */
-static uint64_t sum_of(const struct buf *b)
+static uint64_t kernel_kept_sum_of(const struct buf *b)
 {
 	uint64_t h = b->len, word;
 	size_t i = SUMMED;
@@ -113,7 +113,7 @@ static const struct kernel_entry *entry_check(const struct buf *b, const struct 
 	    e->names_len > ENTRY_MAX || !e->names_len)
 		return NULL;
 	if (b->len != sizeof(*e) + e->n * sizeof(struct kernel_function) + e->names_len ||
-	    b->p[b->len - 1] || e->sum != sum_of(b))
+	    b->p[b->len - 1] || e->sum != kernel_kept_sum_of(b))
 		return NULL;
 	return e;
 }
@@ -227,7 +227,7 @@ void kernel_kept_put(struct kept *k, const struct kernel_ref *ref, enum kernel_p
 	e.names_len = names.len;
 	buf_put(&b, names.p, names.len);
 	memcpy(b.p, &e, sizeof(e));
-	e.sum = sum_of(&b);
+	e.sum = kernel_kept_sum_of(&b);
 	memcpy(b.p, &e, sizeof(e));
 	entry_name(ref, part, name);
 	if (e.names_len)

@@ -41,7 +41,7 @@ struct symbol_names {
 	struct answer answer;
 };
 
-static uint32_t put_name(struct symbol_names *n, const char *raw)
+static uint32_t names_put_name(struct symbol_names *n, const char *raw)
 {
 	char *name;
 	uint32_t number;
@@ -60,7 +60,7 @@ static uint32_t symbol_name(struct symbol_names *n, const struct table_sym *sym)
 	uint64_t *slot = map_put(&n->by_symbol, (uint64_t)(sym - n->symbols->syms.v), &fresh);
 
 	if (fresh)
-		*slot = put_name(n, table_name(n->symbols, sym));
+		*slot = names_put_name(n, table_name(n->symbols, sym));
 	return (uint32_t)*slot;
 }
 
@@ -101,11 +101,11 @@ static uint32_t find_node_name(struct symbol_names *n, const struct dwarf_unit *
 	if (whole) {
 		name = dwarf_name(u, node);
 		sym = name && !demangle_can(name) ? better_name(n, node->entry) : NULL;
-		return sym ? symbol_name(n, sym) : put_name(n, name);
+		return sym ? symbol_name(n, sym) : names_put_name(n, name);
 	}
 	slot = map_put(&n->by_die, (uintptr_t)dwarf_name_key(u, node), &fresh);
 	if (fresh)
-		*slot = put_name(n, dwarf_name(u, node));
+		*slot = names_put_name(n, dwarf_name(u, node));
 	return (uint32_t)*slot;
 }
 

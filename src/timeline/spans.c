@@ -20,7 +20,7 @@ void spans_add(struct spans *s, uint32_t cpu, uint64_t start, uint64_t end)
 	vec_push(&s->any, (struct span){start, end});
 }
 
-static int by_start(const void *pa, const void *pb)
+static int spans_by_start(const void *pa, const void *pb)
 {
 	const struct span *a = pa, *b = pb;
 
@@ -34,7 +34,7 @@ static void spans_merge(struct span_list *l)
 
 	if (!l->n)
 		return;
-	qsort(l->v, l->n, sizeof(*l->v), by_start);
+	qsort(l->v, l->n, sizeof(*l->v), spans_by_start);
 	for (size_t i = 1; i < l->n; i++) {
 		if (l->v[i].start > l->v[out].end)
 			l->v[++out] = l->v[i];
@@ -44,7 +44,7 @@ static void spans_merge(struct span_list *l)
 	l->n = out + 1;
 }
 
-static int by_ts(const void *pa, const void *pb)
+static int spans_by_ts(const void *pa, const void *pb)
 {
 	const struct span_edge *a = pa, *b = pb;
 
@@ -80,7 +80,7 @@ void spans_seal(struct spans *s)
 		add_edges(s, l, c);
 	}
 	if (s->edges.n)
-		qsort(s->edges.v, s->edges.n, sizeof(*s->edges.v), by_ts);
+		qsort(s->edges.v, s->edges.n, sizeof(*s->edges.v), spans_by_ts);
 }
 
 const struct span_list *spans_of(const struct spans *s, uint32_t cpu)

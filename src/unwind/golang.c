@@ -82,7 +82,7 @@ static int read_table(const struct elf *e, const struct wanted_symbols *s, struc
 }
 
 /* A word of the table; sets *ok to false outside of it. */
-static uint32_t word_at(const struct golang *g, uint64_t at, bool *ok)
+static uint32_t golang_word_at(const struct golang *g, uint64_t at, bool *ok)
 {
 	uint32_t val = 0;
 
@@ -95,7 +95,7 @@ static uint32_t word_at(const struct golang *g, uint64_t at, bool *ok)
 
 static uint64_t function_at(const struct golang *g, size_t i, bool *ok)
 {
-	return g->text + word_at(g, g->functions + 8ull * i, ok);
+	return g->text + golang_word_at(g, g->functions + 8ull * i, ok);
 }
 
 static bool begins_function(const struct golang *g, uint64_t vaddr)
@@ -177,7 +177,7 @@ void golang_done(struct golang *g)
 static bool is_named(const struct golang *g, uint64_t record, const char *name)
 {
 	bool ok = true;
-	uint64_t at = g->names + word_at(g, record + AT_NAME, &ok);
+	uint64_t at = g->names + golang_word_at(g, record + AT_NAME, &ok);
 	size_t len = strlen(name);
 	const char *p;
 
@@ -234,11 +234,11 @@ bool golang_function(const struct golang *g, const struct elf *e, uint32_t i,
 {
 	uint64_t at = g->functions + 8ull * i, record;
 	bool ok = true;
-	struct golang_function f = {.begin = g->text + word_at(g, at, &ok),
-				    .end = g->text + word_at(g, at + 8, &ok)};
+	struct golang_function f = {.begin = g->text + golang_word_at(g, at, &ok),
+				    .end = g->text + golang_word_at(g, at + 8, &ok)};
 
-	record = g->functions + word_at(g, at + 4, &ok);
-	f.rows = word_at(g, record + AT_ROWS, &ok);
+	record = g->functions + golang_word_at(g, at + 4, &ok);
+	f.rows = golang_word_at(g, record + AT_ROWS, &ok);
 	if (!ok || record + g->flags_at >= g->bytes.len || f.end <= f.begin)
 		return false;
 	f.kind = kind_of(g, e, record, &f);

@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct pack_head) % 8 == 0, "the arrays are aligned");
 
 #define SUM_FROM offsetof(struct pack_head, first)
 
-static uint64_t sum_of(const uint8_t *p, size_t len)
+static uint64_t pack_sum_of(const uint8_t *p, size_t len)
 {
 	return libdeflate_crc32(0, p + SUM_FROM, len - SUM_FROM);
 }
@@ -50,7 +50,7 @@ void unwind_pack(const struct unwind_table *t, struct buf *out)
 	buf_put(out, t->rules, t->n_rules * sizeof(*t->rules));
 	buf_put(out, t->dir, t->n_leaves * sizeof(*t->dir));
 	buf_put(out, t->words, t->n_words * sizeof(*t->words));
-	h.sum = sum_of(out->p + at, out->len - at);
+	h.sum = pack_sum_of(out->p + at, out->len - at);
 	memcpy(out->p + at, &h, sizeof(h));
 }
 
@@ -72,7 +72,7 @@ int unwind_unpack(struct buf *bytes, struct unwind_table **ret)
 	if (bytes->len < sizeof(h))
 		return err_set(-EBADMSG, "not an unwind table: %zu bytes", bytes->len);
 	memcpy(&h, bytes->p, sizeof(h));
-	if (!counts_fit(&h, bytes->len) || h.sum != sum_of(bytes->p, bytes->len))
+	if (!counts_fit(&h, bytes->len) || h.sum != pack_sum_of(bytes->p, bytes->len))
 		return err_set(-EBADMSG, "not an unwind table, or of another version");
 	t = mem_zalloc(sizeof(*t));
 	t->first = h.first;

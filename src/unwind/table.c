@@ -181,7 +181,7 @@ static void leaf_open(struct table_rows *b, uint32_t number)
 }
 
 /* Rows come in the order of their addresses, which are counted from the table's first. */
-static int add_row(struct table_rows *b, uint32_t at, uint16_t rule)
+static int table_add_row(struct table_rows *b, uint32_t at, uint16_t rule)
 {
 	if (rule == b->rule)
 		return 0;
@@ -211,8 +211,8 @@ static int add_fde(struct table_rows *b, const struct pieces *p, const struct pi
 		if (begin >= x->end)
 			break;
 		if (end > x->begin)
-			rc = add_row(b, begin > x->begin ? begin : x->begin,
-				     rule_number(b, rule_from(&row.rules)));
+			rc = table_add_row(b, begin > x->begin ? begin : x->begin,
+					   rule_number(b, rule_from(&row.rules)));
 	}
 	return rc;
 }
@@ -255,12 +255,13 @@ static int add_go(struct table_rows *b, const struct pieces *p, const struct pie
 
 		if (rows.end <= at)
 			continue;
-		rc = add_row(b, (uint32_t)(at - p->first), rule_number(b, go_rule(depth, other)));
+		rc = table_add_row(b, (uint32_t)(at - p->first),
+				   rule_number(b, go_rule(depth, other)));
 		at = rows.end;
 	}
 	/* A short rest after the last row is alignment. */
 	if (!rc && (at == p->first + x->begin || p->first + x->end > at + UNWIND_GAP_MAX))
-		rc = add_row(b, (uint32_t)(at - p->first), RULE_NONE);
+		rc = table_add_row(b, (uint32_t)(at - p->first), RULE_NONE);
 	return rc;
 }
 
@@ -285,7 +286,7 @@ static int add_piece(struct table_rows *b, const struct pieces *p, const struct 
 		return add_fde(b, p, x);
 	if (x->kind == PIECE_GO || x->kind == PIECE_GO_OTHER)
 		return add_go(b, p, x);
-	return add_row(b, x->begin, rule_number(b, known[x->kind]));
+	return table_add_row(b, x->begin, rule_number(b, known[x->kind]));
 }
 
 static int add_pieces(struct table_rows *b, const struct pieces *p)
@@ -297,11 +298,11 @@ static int add_pieces(struct table_rows *b, const struct pieces *p)
 		const struct piece *x = &p->list.v[i];
 
 		if (x->begin - end > UNWIND_GAP_MAX)
-			rc = add_row(b, end, RULE_NONE);
+			rc = table_add_row(b, end, RULE_NONE);
 		rc = rc ? rc : add_piece(b, p, x);
 		end = x->end;
 	}
-	return rc ? rc : add_row(b, end, RULE_NONE);
+	return rc ? rc : table_add_row(b, end, RULE_NONE);
 }
 
 static void table_start(struct table_rows *b, const struct pieces *p)

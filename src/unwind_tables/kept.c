@@ -35,7 +35,7 @@ static bool is_settled(const struct opener_facts *f)
 	return f->changed_ns + SETTLED_NS < f->seen_ns;
 }
 
-static void name_of(const struct kept_file *h, char name[KEPT_NAME_LEN + 1])
+static void kept_name_of(const struct kept_file *h, char name[KEPT_NAME_LEN + 1])
 {
 	uint64_t a = map_mix(h->inode + map_mix(h->dev));
 	uint64_t b = map_mix(h->changed_ns + map_mix(h->size));
@@ -53,7 +53,7 @@ struct unwind_table *kept_get(struct kept *k, const struct opener_facts *f)
 
 	if (!file_of(f, &want))
 		return NULL;
-	name_of(&want, name);
+	kept_name_of(&want, name);
 	if (kept_read(k, name, UNWIND_PACK_MAX + sizeof(want), &b) && b.len >= sizeof(want)) {
 		b.len -= sizeof(want);
 		if (memcmp(b.p + b.len, &want, sizeof(want)) || unwind_unpack(&b, &t))
@@ -73,7 +73,7 @@ void kept_put(struct kept *k, const struct opener_facts *f, const struct unwind_
 		return;
 	unwind_pack(t, &b);
 	buf_put(&b, &file, sizeof(file));
-	name_of(&file, name);
+	kept_name_of(&file, name);
 	kept_write(k, name, &b);
 	buf_done(&b);
 }

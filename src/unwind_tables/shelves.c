@@ -141,7 +141,7 @@ static bool shelves_grow(struct shelves *s)
 
 /* ---- tables ---- */
 
-static uint32_t *word_at(struct shelves *s, uint32_t at)
+static uint32_t *shelves_word_at(struct shelves *s, uint32_t at)
 {
 	return s->at[at >> SHELF_SHIFT] + at % SHELF_WORDS;
 }
@@ -172,7 +172,7 @@ static bool place_rules(struct shelves *s, const struct unwind_table *t, struct 
 	if (!shelves_take(s, p, (uint32_t)(2 * t->n_rules + 1), &at))
 		return false;
 	p->rules = (at + 1) / 2;
-	memcpy(word_at(s, 2 * p->rules), t->rules, t->n_rules * sizeof(*t->rules));
+	memcpy(shelves_word_at(s, 2 * p->rules), t->rules, t->n_rules * sizeof(*t->rules));
 	return true;
 }
 
@@ -187,7 +187,7 @@ static bool place_leaves(struct shelves *s, const struct unwind_table *t, struct
 
 	if (!shelves_take(s, p, (uint32_t)t->n_leaves, &p->dir))
 		return false;
-	dir = word_at(s, p->dir);
+	dir = shelves_word_at(s, p->dir);
 	for (size_t i = 0; i < t->n_leaves; i++) {
 		const uint32_t *leaf = t->words + t->dir[i];
 
@@ -197,7 +197,7 @@ static bool place_leaves(struct shelves *s, const struct unwind_table *t, struct
 		}
 		if (!shelves_take(s, p, leaf_size(leaf), &at))
 			return false;
-		memcpy(word_at(s, at), leaf, leaf_size(leaf) * sizeof(*leaf));
+		memcpy(shelves_word_at(s, at), leaf, leaf_size(leaf) * sizeof(*leaf));
 		dir[i] = at;
 	}
 	return true;
@@ -255,10 +255,11 @@ struct unwind_table shelves_view(struct shelves *s, const struct unwind_table *t
 				 const struct shelf_parts *p)
 {
 	return (struct unwind_table){.first = t->first,
-				     .dir = word_at(s, p->dir),
+				     .dir = shelves_word_at(s, p->dir),
 				     .n_leaves = t->n_leaves,
 				     .shelves = s->at,
-				     .rules = (struct unwind_rule *)word_at(s, 2 * p->rules),
+				     .rules =
+					     (struct unwind_rule *)shelves_word_at(s, 2 * p->rules),
 				     .n_rules = t->n_rules,
 				     .n_rows = t->n_rows};
 }

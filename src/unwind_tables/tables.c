@@ -350,7 +350,7 @@ void tables_mapped(struct unwind_tables *t, uint32_t pid)
 /* ---- room for tables ---- */
 
 /* Evicts tables that were unused for a while; a walk that needs one again asks for it. */
-static void make_room(struct unwind_tables *t)
+static void tables_make_room(struct unwind_tables *t)
 {
 	const bool *is_gone;
 
@@ -384,7 +384,7 @@ static void look_after_room(struct unwind_tables *t)
 	if (objects_retry(t->objects, now))
 		for (size_t i = 0; map_next(&t->versions, &i, &slot);)
 			map_put(&t->dirty, slot->key, NULL);
-	make_room(t);
+	tables_make_room(t);
 }
 
 void tables_settle(struct unwind_tables *t)

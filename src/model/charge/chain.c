@@ -47,7 +47,7 @@ void chain_done(struct chain *c)
 	map_done(&c->by_vote);
 }
 
-static void make_room(struct chain *c)
+static void chain_make_room(struct chain *c)
 {
 	if (c->notes.n + c->seen.n + c->samples.n >= c->notes_max)
 		chain_charge(c, false);
@@ -57,7 +57,7 @@ static void note_seen(struct chain *c, const struct seen *seen)
 {
 	if (c->off)
 		return;
-	make_room(c);
+	chain_make_room(c);
 	vec_push(&c->seen, *seen);
 	if (c->sink)
 		c->sink(c->sink_arg, seen);

@@ -112,7 +112,7 @@ static void count_missed(struct gather *g, const struct charged_wait *lw, uint32
 		vec_push(&g->missed, (struct crowd_missed){p->hold * 2 + 1, g->w->victim});
 }
 
-static void add_wait(struct gather *g, uint64_t from, uint64_t to)
+static void crowd_add_wait(struct gather *g, uint64_t from, uint64_t to)
 {
 	const struct holder_walk *w = g->w;
 
@@ -146,10 +146,10 @@ static void charge_one(struct gather *g, const struct charged_wait *lw)
 	g->wait_from = g->waits.n;
 	for (size_t i = own; (p = next_own(g, i, n->thread, parts)); i++) {
 		count_missed(g, lw, g->chains.v[i].part, parts);
-		add_wait(g, from, p->start);
+		crowd_add_wait(g, from, p->start);
 		from = p->end < parts ? p->end : parts;
 	}
-	add_wait(g, from, parts);
+	crowd_add_wait(g, from, parts);
 	from = n->start;
 	for (size_t i = own; (p = next_own(g, i, n->thread, parts)); i++) {
 		uint64_t start = p->start > from ? p->start : from;

@@ -10,7 +10,8 @@ static uint64_t sum_key(const struct blame_row *r)
 	       r->first;
 }
 
-static struct blame_sum *sum_of(struct summary *s, struct map *by_key, const struct blame_row *r)
+static struct blame_sum *blame_sum_find(struct summary *s, struct map *by_key,
+					const struct blame_row *r)
 {
 	bool fresh;
 	uint64_t *slot = map_put(by_key, sum_key(r), &fresh);
@@ -75,7 +76,7 @@ void blame_sum_rows(struct summary *s)
 
 	for (size_t i = 0; i < s->blame.rows.n; i++) {
 		const struct blame_row *r = &s->blame.rows.v[i];
-		struct blame_sum *sum = sum_of(s, &by_key, r);
+		struct blame_sum *sum = blame_sum_find(s, &by_key, r);
 
 		sum->total += r->total;
 		sum->crowd |= r->crowd;

@@ -38,7 +38,7 @@ static bool is_contended(const struct lock *l)
 	return l->kind == LOCK_FUTEX ? l->was_two : lock_kind_contended(l->kind) && !l->for_work;
 }
 
-static struct lock_sum *sum_of(struct summary *s, uint32_t lock)
+static struct lock_sum *lock_sum_find(struct summary *s, uint32_t lock)
 {
 	struct model *m = s->model;
 	uint32_t i = locks_index(&m->locks, lock + 1);
@@ -87,9 +87,9 @@ static void add_waiter(struct lock_sums *t, size_t sum, const struct lock_row *r
 		w->kstack = r->kstack;
 }
 
-static void add_row(struct lock_sums *t, const struct lock_row *r)
+static void lock_sum_add_row(struct lock_sums *t, const struct lock_row *r)
 {
-	struct lock_sum *sum = sum_of(t->s, r->lock);
+	struct lock_sum *sum = lock_sum_find(t->s, r->lock);
 
 	if (r->thread)
 		add_waiter(t, (size_t)(sum - t->s->locks.v), r);
@@ -297,7 +297,7 @@ void summary_locks(struct summary *s, const bool *chosen)
 		const struct thread *th = m->locks.rows.v[i].thread;
 
 		if (th ? chosen[th->index] : all)
-			add_row(&t, &m->locks.rows.v[i]);
+			lock_sum_add_row(&t, &m->locks.rows.v[i]);
 	}
 	add_stacks(&t);
 	summary_holders(s, chosen);

@@ -83,7 +83,7 @@ struct edge {
 	int step;
 };
 
-static int by_ts(const void *pa, const void *pb)
+static int stalls_by_ts(const void *pa, const void *pb)
 {
 	const struct edge *a = pa, *b = pb;
 
@@ -263,7 +263,7 @@ static void sweep(struct summary *s, const struct map *rows, const struct stall_
 		e[2 * i] = (struct edge){p[i].since, 1};
 		e[2 * i + 1] = (struct edge){p[i].until, -1};
 	}
-	qsort(e, 2 * n, sizeof(*e), by_ts);
+	qsort(e, 2 * n, sizeof(*e), stalls_by_ts);
 	for (size_t i = 0; i < 2 * n; i++) {
 		struct stall *last = spans.n ? &spans.v[spans.n - 1] : NULL;
 
@@ -300,7 +300,7 @@ static int by_length(const void *pa, const void *pb)
 	return c ? c : (a->lock > b->lock) - (a->lock < b->lock);
 }
 
-static int by_start(const void *pa, const void *pb)
+static int stalls_by_start(const void *pa, const void *pb)
 {
 	const struct stall *a = pa, *b = pb;
 
@@ -313,7 +313,7 @@ static void stalls_order(struct stalls *t)
 
 	if (!t->list.n)
 		return;
-	qsort(t->list.v, t->list.n, sizeof(*t->list.v), by_start);
+	qsort(t->list.v, t->list.n, sizeof(*t->list.v), stalls_by_start);
 	for (size_t i = 0; i < t->list.n; i++) {
 		uint64_t from = t->list.v[i].start > end ? t->list.v[i].start : end;
 		uint64_t to = t->list.v[i].start + t->list.v[i].ns;

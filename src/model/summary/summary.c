@@ -205,8 +205,8 @@ static void add_waker(struct summary *s, struct map *wakers, size_t place,
 	w->count += r->count;
 }
 
-static void add_wait(struct wait_place *p, const struct wait_row *r, size_t lock,
-		     const struct waited_file *file)
+static void summary_add_wait(struct wait_place *p, const struct wait_row *r, size_t lock,
+			     const struct waited_file *file)
 {
 	if (!p->total)
 		p->lock = lock;
@@ -258,7 +258,7 @@ static int by_waker_total(const void *pa, const void *pb)
 	return c ? c : (a->tid > b->tid) - (a->tid < b->tid);
 }
 
-static size_t place_of(struct summary *s, struct map *places, const struct wait_row *r)
+static size_t summary_place_of(struct summary *s, struct map *places, const struct wait_row *r)
 {
 	uint64_t place = classify_place(&s->model->classify, r->kstack, r->ustack), *slot;
 	bool fresh, own = thread_was_own(r->thread, r->last);
@@ -307,10 +307,10 @@ static void take_waits(struct summary *s, const bool *chosen)
 
 		if (!chosen[r->thread->index] || !r->total)
 			continue;
-		place[i] = place_of(s, &places, r);
+		place[i] = summary_place_of(s, &places, r);
 		p = place[i] == SIZE_MAX ? &s->placeless[r->verdict.reason] : &s->waits.v[place[i]];
-		add_wait(p, r, r->lock ? summary_lock(s, r->lock - 1) : SIZE_MAX,
-			 waited_file_at(&s->model->files, r->file));
+		summary_add_wait(p, r, r->lock ? summary_lock(s, r->lock - 1) : SIZE_MAX,
+				 waited_file_at(&s->model->files, r->file));
 		where = place[i] == SIZE_MAX ? r->verdict.reason : REASONS + place[i];
 		seen[n++].key = where * s->model->timeline.threads.n + r->thread->index;
 	}

@@ -115,7 +115,7 @@ static unsigned function_says(struct classify *c, uint32_t i)
 	return says;
 }
 
-static uint64_t place_of(const struct named_frame *f, size_t n)
+static uint64_t classify_place_of(const struct named_frame *f, size_t n)
 {
 	uint64_t place = n;
 
@@ -133,7 +133,7 @@ static bool is_semaphore(const char *name)
 
 static struct kstack_says read_kstack(struct classify *c, const struct named_frame *f, size_t n)
 {
-	struct kstack_says s = {.known = true, .place = place_of(f, n)};
+	struct kstack_says s = {.known = true, .place = classify_place_of(f, n)};
 	bool decided = false, anywhere = false;
 	size_t telling = 0;
 
@@ -209,7 +209,7 @@ struct ustack_says classify_ustack(struct classify *c, uint32_t ustack)
 	if (c->ustacks.v[ustack].known)
 		return c->ustacks.v[ustack];
 	n = names_stack(c->names, 0, ustack, &f);
-	s.place = place_of(f, n);
+	s.place = classify_place_of(f, n);
 	s.libc = n && is_libc(names_function(c->names, f[0].function)->module);
 	s.direct = s.libc && !strcmp(names_function(c->names, f[0].function)->name, "syscall");
 	for (size_t i = 0; i < n && i < USER_FRAMES && s.kind == LOCK_KINDS; i++) {

@@ -4,7 +4,7 @@
 #include "wire/event.h"
 
 /* The upper bits, which index `recent`, depend on all three; the map mixes once more. */
-static inline uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
+static inline uint64_t tally_key_of(uint64_t a, uint64_t b, uint64_t c)
 {
 	return (((a * 0x9e3779b97f4a7c15ull ^ b) * 0xbf58476d1ce4e5b9ull) ^ c) *
 	       0x94d049bb133111ebull;
@@ -42,7 +42,7 @@ uint32_t tally_sample(struct tally *t, const struct thread *th, uint32_t kstack,
 {
 	uint64_t stacks = (uint64_t)kstack << 32 | ustack;
 	bool fresh;
-	size_t i = ROW(&t->sample_map, &t->samples, key_of(th->index, stacks, 0),
+	size_t i = ROW(&t->sample_map, &t->samples, tally_key_of(th->index, stacks, 0),
 		       t->samples.v[at_].thread == th && t->samples.v[at_].kstack == kstack &&
 			       t->samples.v[at_].ustack == ustack,
 		       fresh);
@@ -60,7 +60,7 @@ uint32_t tally_wait_row(struct tally *t, const struct interval *iv)
 	uint64_t how = (uint64_t)iv->lock << 36 ^ (uint64_t)iv->call << 20 ^ iv->state;
 	bool fresh;
 	size_t i =
-		ROW(&t->wait_map, &t->waits, key_of(iv->thread->index, stacks, how),
+		ROW(&t->wait_map, &t->waits, tally_key_of(iv->thread->index, stacks, how),
 		    t->waits.v[at_].thread == iv->thread && t->waits.v[at_].state == iv->state &&
 			    t->waits.v[at_].call == iv->call && t->waits.v[at_].lock == iv->lock &&
 			    t->waits.v[at_].kstack == iv->kstack &&
@@ -82,7 +82,7 @@ static struct waker_row *waker_row(struct tally *t, size_t wait, const struct wa
 	bool interrupt = w->ctx != WAKE_TASK || !w->tid, fresh;
 	uint32_t tid = interrupt ? 0 : w->tid;
 	const struct thread *th = interrupt ? NULL : w->thread;
-	size_t i = ROW(&t->waker_map, &t->wakers, key_of(wait, tid, th ? th->index + 1 : 0),
+	size_t i = ROW(&t->waker_map, &t->wakers, tally_key_of(wait, tid, th ? th->index + 1 : 0),
 		       t->wakers.v[at_].wait == wait && t->wakers.v[at_].tid == tid &&
 			       t->wakers.v[at_].thread == th &&
 			       t->wakers.v[at_].interrupt == interrupt,

@@ -8,11 +8,11 @@
 #include "wire/unseen.h"
 
 #define EXPORTER(name) extern const struct exporter export_##name;
-#include "cmd/exporters.def"
+#include "export/exporters.def"
 
 const struct exporter *const cmd_exporters[] = {
 #define EXPORTER(name) &export_##name,
-#include "cmd/exporters.def"
+#include "export/exporters.def"
 	NULL,
 };
 

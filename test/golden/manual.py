@@ -121,7 +121,7 @@ def check_topics(topics):
             ("lock-kinds", rows("LOCK_KIND", 2, "model", "lock", "lock.def")),
             ("engines", rows("ENGINE", 2, "guard", "engines.def") + rows("UNSEEN", 2, "wire", "unseen.def")),
             ("losses", rows("LOSS", 2, "wire", "loss.def")),
-            ("formats", rows("EXPORTER", 0, "cmd", "exporters.def"))):
+            ("formats", rows("EXPORTER", 0, "export", "exporters.def"))):
         text = thaw("help", topic)
         missing = [n for n in names if not re.search(rf"^  {n} ", text, flags=re.M)]
         ok(f"thaw help {topic} has all of its table", missing or ("" if names else "no names"))
@@ -166,7 +166,7 @@ def main():
     help_page = plain(read("docs", "man", "thaw-help.1"))
     ok("thaw-help(1) has every topic", [t for t in topics if f".TP\n.B {t}\n" not in help_page])
     export_page = plain(read("docs", "man", "thaw-export.1")).split(".SH FORMATS\n", 1)[1]
-    formats = rows("EXPORTER", 0, "cmd", "exporters.def")
+    formats = rows("EXPORTER", 0, "export", "exporters.def")
     ok("thaw-export(1) has every format", [f for f in formats if f".TP\n.B {f}\n" not in export_page])
     table = thaw("export", "--list")
     if os.environ.get("UPDATE"):

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "guard/guard.h"
-#include "selftest/trial.h"
+#include "selftest/selftest.h"
 
 /* What `thaw record` would do: for a command, and for the whole machine. */
 struct choice {
@@ -17,8 +17,8 @@ struct choice {
 /* The outcome of --probe: times, or the reason why there are none. */
 struct doctor_probe {
 	bool asked;
-	struct trial_own own;
-	struct trial_times kernel;
+	struct selftest_own own;
+	struct selftest_times kernel;
 	char own_why[480], kernel_why[480];
 	const struct guard_row *refused; /* because of that */
 };

@@ -128,7 +128,7 @@ static void json_verdict(struct json *j, const struct guard *g)
 	json_arr_end(j);
 }
 
-static void json_times(struct json *j, const char *key, const struct trial_times *t,
+static void json_times(struct json *j, const char *key, const struct selftest_times *t,
 		       const char *why)
 {
 	json_obj(j, key);

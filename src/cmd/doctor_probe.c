@@ -42,13 +42,13 @@ void doctor_probe(const struct guard *g, struct doctor_probe *p)
 		snprintf(p->kernel_why, sizeof(p->kernel_why), "%s", e->why);
 		return;
 	}
-	doctor_probe_note(p->own_why, sizeof(p->own_why), trial_own(OWN_MS, &p->own));
+	doctor_probe_note(p->own_why, sizeof(p->own_why), selftest_own(OWN_MS, &p->own));
 	p->refused = doctor_probe_refusal(v);
 	if (p->refused)
 		snprintf(p->kernel_why, sizeof(p->kernel_why), "%s (%s)", p->refused->title,
 			 p->refused->id);
 	else
 		doctor_probe_note(p->kernel_why, sizeof(p->kernel_why),
-				  trial_kernel(KERNEL_MS, few ? KERNEL_TRIES_FEW : KERNEL_TRIES,
-					       KERNEL_BUDGET_NS, &p->kernel));
+				  selftest_kernel(KERNEL_MS, few ? KERNEL_TRIES_FEW : KERNEL_TRIES,
+						  KERNEL_BUDGET_NS, &p->kernel));
 }

@@ -152,7 +152,7 @@ static void findings(const struct guard_verdict *v, bool thaws, const char *titl
 	}
 }
 
-static void times_row(const char *label, const struct trial_times *t, const char *why)
+static void times_row(const char *label, const struct selftest_times *t, const char *why)
 {
 	char mean[16], p99[16], worst[16], tries[16], failed[16];
 	struct buf b = {0};

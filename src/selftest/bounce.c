@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "selftest/trial.h"
+#include "selftest/selftest.h"
 
 struct side {
 	int in, out;
@@ -85,7 +85,7 @@ void bounce_stop(struct bounce *b)
 	free(b);
 }
 
-int trial_breakpoint(uint64_t addr, int cpu)
+int selftest_breakpoint(uint64_t addr, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT,

@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/units.h"
-#include "selftest/trial.h"
+#include "selftest/selftest.h"
 #include "kernel_ring.skel.h"
 
 /* Where the ring keeps its position. */
@@ -46,14 +46,14 @@ static void wait_for_end(struct kernel_ring_bpf *s, unsigned ms)
 	__atomic_store_n(&s->bss->armed, 0, __ATOMIC_SEQ_CST);
 }
 
-static void kernel_count(const struct kernel_ring_bpf *s, struct trial_times *ret)
+static void kernel_count(const struct kernel_ring_bpf *s, struct selftest_times *ret)
 {
 	uint64_t below = 0, tries = s->bss->tries;
 	int p99 = 0;
 
 	while (p99 < 63 && (below += s->bss->hist[p99]) * 100 < tries * 99)
 		p99++;
-	*ret = (struct trial_times){
+	*ret = (struct selftest_times){
 		.tries = tries,
 		.failed = s->bss->failed,
 		.mean_ns = tries ? s->bss->sum_ns / tries : 0,
@@ -62,13 +62,13 @@ static void kernel_count(const struct kernel_ring_bpf *s, struct trial_times *re
 	};
 }
 
-static int experiment(struct kernel_ring_bpf *s, unsigned ms, int cpu, struct trial_times *ret)
+static int experiment(struct kernel_ring_bpf *s, unsigned ms, int cpu, struct selftest_times *ret)
 {
 	struct bpf_link *outer = NULL, *nested = NULL;
 	struct bounce *bounce = NULL;
 	int fd, rc = find_ring(s);
 
-	fd = rc ? rc : trial_breakpoint(s->bss->pos_addr, cpu);
+	fd = rc ? rc : selftest_breakpoint(s->bss->pos_addr, cpu);
 	if (fd < 0)
 		return fd;
 	nested = bpf_program__attach_perf_event(s->progs.on_breakpoint, fd);
@@ -92,7 +92,7 @@ static int kernel_quiet(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
-int trial_kernel(unsigned ms, uint64_t tries, uint64_t budget_ns, struct trial_times *ret)
+int selftest_kernel(unsigned ms, uint64_t tries, uint64_t budget_ns, struct selftest_times *ret)
 {
 	libbpf_print_fn_t before = libbpf_set_print(kernel_quiet);
 	struct kernel_ring_bpf *s = kernel_ring_bpf__open();

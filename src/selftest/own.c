@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "ring/source.h"
-#include "selftest/trial.h"
+#include "selftest/selftest.h"
 #include "wire/probe.h"
 #include "wire/ring.h"
 #include "nested.skel.h"
@@ -29,7 +29,7 @@ struct own {
 	uint8_t *rings;
 	size_t value, len;
 	int cpus;
-	struct trial_own *res;
+	struct selftest_own *res;
 };
 
 static struct ring_head *own_ring(struct own *o, int cpu)
@@ -86,7 +86,7 @@ static int watch(struct own *o)
 
 		if (!at)
 			continue; /* nothing ever switched there */
-		fd = trial_breakpoint(at + offsetof(struct ring_head, prod), i);
+		fd = selftest_breakpoint(at + offsetof(struct ring_head, prod), i);
 		if (fd < 0)
 			return fd;
 		link = bpf_program__attach_perf_event(o->skel->progs.nested, fd);
@@ -101,7 +101,7 @@ static int watch(struct own *o)
 
 static void own_count(struct own *o)
 {
-	struct trial_own *r = o->res;
+	struct selftest_own *r = o->res;
 	uint64_t below = 0, tries = o->skel->bss->nested_tries;
 	int p99 = 0;
 
@@ -111,7 +111,7 @@ static void own_count(struct own *o)
 	r->outer_worst_ns = o->skel->bss->outer_ns_max;
 	r->made[0] = o->skel->bss->outer_made;
 	r->made[1] = o->skel->bss->nested_made;
-	r->nested = (struct trial_times){
+	r->nested = (struct selftest_times){
 		.tries = tries,
 		.failed = tries - r->made[1],
 		.mean_ns = tries ? o->skel->bss->nested_ns_sum / tries : 0,
@@ -153,13 +153,13 @@ static int own_quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-int trial_own(unsigned ms, struct trial_own *ret)
+int selftest_own(unsigned ms, struct selftest_own *ret)
 {
 	struct own o = {.cpus = libbpf_num_possible_cpus(), .res = ret};
 	libbpf_print_fn_t before = libbpf_set_print(own_quiet);
 	int rc;
 
-	*ret = (struct trial_own){0};
+	*ret = (struct selftest_own){0};
 	rc = own_run(&o, ms);
 	for (size_t i = 0; i < o.links.n; i++)
 		bpf_link__destroy(o.links.v[i]);

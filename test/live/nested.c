@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "selftest/trial.h"
+#include "selftest/selftest.h"
 
 #define MILLISECONDS 2000
 
@@ -19,8 +19,8 @@ static unsigned long long ull(uint64_t v)
 
 int main(void)
 {
-	struct trial_own t;
-	int rc = trial_own(MILLISECONDS, &t);
+	struct selftest_own t;
+	int rc = selftest_own(MILLISECONDS, &t);
 
 	if (rc == -EOPNOTSUPP) {
 		printf("skip nested: %s\n", err_msg());

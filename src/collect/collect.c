@@ -69,14 +69,14 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	procs_set_scout(c->procs, scout);
 	scout_on(scout, SCOUT_CALLS, collect_take_calls, c);
 	c->stacks = stacks_new(w, c->procs, e, STACKS_BUDGET);
-	c->tables = tables_new(
+	c->tables = unwinds_new(
 		e, c->procs,
-		&(struct tables_opts){.dir = plan->tables_dir, .share = build_share(plan)});
+		&(struct unwinds_opts){.dir = plan->tables_dir, .share = build_share(plan)});
 	c->places = places_new(c->procs, scout);
 	ask_command(c);
 	c->runs = runs_new();
 	if (e->self_told)
-		tables_set_miss(c->tables, collect_look_again, c);
+		unwinds_set_miss(c->tables, collect_look_again, c);
 	if (e->perf) {
 		static const struct perf_stream_ops ops = {.probe = collect_probe,
 							   .walk = collect_copy};
@@ -86,9 +86,9 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 	return c;
 }
 
-void collector_set_idle(struct collector *c, tables_idle_fn *fn, void *ctx)
+void collector_set_idle(struct collector *c, unwinds_idle_fn *fn, void *ctx)
 {
-	tables_set_idle(c->tables, fn, ctx);
+	unwinds_set_idle(c->tables, fn, ctx);
 	scout_set_idle(c->scout, fn, ctx);
 }
 
@@ -97,7 +97,7 @@ void collector_free(struct collector *c)
 	if (!c)
 		return;
 	stacks_free(c->stacks);
-	tables_free(c->tables);
+	unwinds_free(c->tables);
 	places_free(c->places);
 	perf_stream_free(c->stream);
 	procs_free(c->procs);
@@ -191,15 +191,15 @@ void collector_settle(struct collector *c)
 	if (c->ghosts.n)
 		collect_lay_ghosts(c, false);
 	scout_pump(c->scout);
-	tables_settle(c->tables);
+	unwinds_settle(c->tables);
 }
 
 /* What walking the stacks took. */
 static void tell_tables(struct collector *c)
 {
-	struct tables_stats st;
+	struct unwinds_stats st;
 
-	tables_stats(c->tables, &st);
+	unwinds_stats(c->tables, &st);
 	const struct {
 		const char *key;
 		uint64_t val;
@@ -308,7 +308,7 @@ static void tell_untold(void *collector, const struct pr_klocks *r)
 
 void collector_stopping(struct collector *c)
 {
-	tables_hurry(c->tables);
+	unwinds_hurry(c->tables);
 	collect_look_asleep(c);
 }
 
@@ -323,7 +323,7 @@ void collector_end(struct collector *c, uint64_t ts)
 		collect_read_asleep(c, true);
 		collect_tell_asleep(c);
 	}
-	tables_end(c->tables);
+	unwinds_end(c->tables);
 	tell_tables(c);
 	tell_runs(c);
 	tell_unread(c);
@@ -381,10 +381,10 @@ uint64_t collector_scout_ns(const struct collector *c)
 
 uint64_t collector_build_ns(const struct collector *c)
 {
-	return tables_cpu_ns(c->tables);
+	return unwinds_cpu_ns(c->tables);
 }
 
 uint64_t collector_child_ns(const struct collector *c)
 {
-	return tables_child_ns(c->tables);
+	return unwinds_child_ns(c->tables);
 }

@@ -13,7 +13,7 @@
 #include "ring/source.h"
 #include "scout/scout.h"
 #include "store/writer.h"
-#include "unwind_tables/tables.h"
+#include "unwind_tables/unwinds.h"
 
 struct collector;
 
@@ -21,7 +21,7 @@ struct collector *collector_new(const struct plan *plan, struct engine *e, struc
 				struct scout *scout);
 void collector_free(struct collector *c);
 /* What to do while a record has to wait for something: see tables.h. */
-void collector_set_idle(struct collector *c, tables_idle_fn *fn, void *ctx);
+void collector_set_idle(struct collector *c, unwinds_idle_fn *fn, void *ctx);
 
 /* Before arming: finds the threads to look at, and sets the engine's filter. */
 int collector_find(struct collector *c);

@@ -12,7 +12,7 @@
 #include "scout/places.h"
 #include "scout/procfs.h"
 #include "scout/procs.h"
-#include "unwind_tables/tables.h"
+#include "unwind_tables/unwinds.h"
 #include "wire/loss.h"
 #include "wire/probe.h"
 

@@ -202,7 +202,7 @@ uint64_t collect_copy(void *collector, const struct pr_copy *copy)
 		copy = c->held;
 		procs_need(c->procs, copy->pid);
 	}
-	n = tables_walk(c->tables, copy, ips, PR_FRAMES_MAX, &stop);
+	n = unwinds_walk(c->tables, copy, ips, PR_FRAMES_MAX, &stop);
 	if (!id)
 		id = (map_hash_bytes(ips, n * sizeof(ips[0])) ^ map_mix(stop)) | 1;
 	stacks_add(c->stacks, id, ips, n, stop);

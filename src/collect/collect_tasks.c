@@ -16,7 +16,7 @@ static void collect_on_fork(struct collector *c, struct event *ev, const struct 
 		return;
 	procs_fork(c->procs, r->pid, r->code);
 	if (r->tid == r->pid)
-		tables_fork(c->tables, r->pid);
+		unwinds_fork(c->tables, r->pid);
 	collect_thread_add(c, r->tid, r->pid);
 	ev->kind = EV_FORK;
 	ev->fork = (struct ev_fork){
@@ -60,7 +60,7 @@ void collect_own_map(struct collector *c, const struct pr_map *r)
 	if (r->first)
 		procs_exec(c->procs, pid);
 	procs_map_read(c->procs, pid, &f);
-	tables_mapped(c->tables, pid);
+	unwinds_mapped(c->tables, pid);
 }
 
 static void on_exec(struct collector *c, struct event *ev, const struct pr_task *r, char *name)
@@ -71,7 +71,7 @@ static void on_exec(struct collector *c, struct event *ev, const struct pr_task 
 		collect_thread_add(c, r->tid, r->pid);
 		collect_thread_del(c, r->other);
 	}
-	tables_exec(c->tables, r->pid, c->e->self_told ? 0 : r->code);
+	unwinds_exec(c->tables, r->pid, c->e->self_told ? 0 : r->code);
 	places_forget(c->places, r->pid);
 	ev->kind = EV_EXEC;
 	ev->exec = (struct ev_exec){.tid = r->tid, .old_tid = r->other, .name = name};
@@ -134,7 +134,7 @@ static void on_mmap(struct collector *c, const struct perf_mmap *r, uint64_t ts)
 		c->last_ts = ts;
 	procs_at(c->procs, ts);
 	collect_tell_map(c, r->pid, &m, procs_map(c->procs, r->pid, &m));
-	tables_mapped(c->tables, r->pid);
+	unwinds_mapped(c->tables, r->pid);
 }
 
 /* Recorded threads end by their EXIT record. Here only a stranger's mappings are dropped. */
@@ -144,7 +144,7 @@ static void on_stranger_exit(struct collector *c, uint32_t pid, uint32_t tid)
 		return;
 	procs_forget_stranger(c->procs, pid);
 	if (!procs_known(c->procs, pid))
-		tables_exit(c->tables, pid);
+		unwinds_exit(c->tables, pid);
 }
 
 static void on_comm_exec(struct collector *c, const struct perf_record *r)

@@ -37,7 +37,7 @@ void collect_thread_del(struct collector *c, uint32_t tid)
 		return;
 	procs_thread_end(c->procs, (uint32_t)*pid);
 	if (!procs_known(c->procs, (uint32_t)*pid)) {
-		tables_exit(c->tables, (uint32_t)*pid);
+		unwinds_exit(c->tables, (uint32_t)*pid);
 		places_forget(c->places, (uint32_t)*pid);
 	}
 	map_del(&c->threads, tid);
@@ -347,7 +347,7 @@ uint64_t collector_resume(struct collector *c, uint64_t from)
 	struct changes ch = {0};
 
 	c->paused = true;
-	tables_forget(c->tables);
+	unwinds_forget(c->tables);
 	find_changes(c, &ch);
 	c->paused = false;
 	c->e->ops->arm(c->e);

@@ -45,7 +45,7 @@ static uint32_t perfdata_events_walk(struct pd_import *i, const struct perf_reco
 		i->copy = mem_zalloc(sizeof(*i->copy));
 	perf_stream_copy(r, i->copy);
 	pd_process_known(i, r->pid);
-	n = tables_walk(i->tables, i->copy, ips, STACK_FRAMES_MAX, &stop);
+	n = unwinds_walk(i->tables, i->copy, ips, STACK_FRAMES_MAX, &stop);
 	return user_stack(i, r->pid, ips, n, stop);
 }
 
@@ -138,7 +138,7 @@ static bool on_map(struct pd_import *i, const struct perf_record *r, uint64_t ts
 	pd_process_known(i, p->pid);
 	ev.map = (struct ev_map){.pid = p->pid, .addr = m.start, .len = m.len, .pgoff = m.pgoff};
 	ev.map.module = procs_map(i->s.procs, p->pid, &m);
-	tables_mapped(i->tables, p->pid);
+	unwinds_mapped(i->tables, p->pid);
 	if (i->begun)
 		sink_put(&i->s, &ev);
 	return true;
@@ -158,7 +158,7 @@ static void on_comm(struct pd_import *i, const struct perf_record *r, uint16_t c
 	if (exec) {
 		pd_process_known(i, pid);
 		procs_exec(i->s.procs, pid);
-		tables_exec(i->tables, pid, 0);
+		unwinds_exec(i->tables, pid, 0);
 	}
 	if (!t->told && i->begun)
 		pd_introduce(i, t, ts);
@@ -189,7 +189,7 @@ static void import_on_fork(struct pd_import *i, const struct perf_record *r, uin
 	if (pid != ppid) {
 		pd_process_known(i, ppid);
 		procs_fork(i->s.procs, pid, ppid);
-		tables_fork(i->tables, pid);
+		unwinds_fork(i->tables, pid);
 	}
 	t = pd_thread(i, tid, pid);
 	parent = pd_thread_known(i, ptid);

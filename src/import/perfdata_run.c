@@ -144,7 +144,7 @@ static int perfdata_run_begin(struct pd_import *i, const struct import_opts *o,
 	perfdata_run_describe(i);
 	if (wants_tables(i->f) && arrays_open(&i->arrays, 0)) {
 		i->s.engine.ops = &ops;
-		i->tables = tables_new(&i->s.engine, i->s.procs, &(struct tables_opts){0});
+		i->tables = unwinds_new(&i->s.engine, i->s.procs, &(struct unwinds_opts){0});
 	}
 	return 0;
 }
@@ -222,7 +222,7 @@ static int perfdata_run_finish(struct pd_import *i, struct pd_reader *r, int rc)
 		rc = err_set(-ENODATA, "%s holds no records", i->f->path);
 	}
 	pd_waits_free(i->waits);
-	tables_free(i->tables);
+	unwinds_free(i->tables);
 	arrays_close(&i->arrays);
 	rc = sink_close(&i->s, rc);
 	pd_threads_free(i);

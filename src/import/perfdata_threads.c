@@ -57,7 +57,7 @@ void pd_forget(struct pd_import *i, uint32_t tid)
 	if (t->pid) {
 		procs_thread_end(i->s.procs, t->pid);
 		if (!procs_known(i->s.procs, t->pid))
-			tables_exit(i->tables, t->pid);
+			unwinds_exit(i->tables, t->pid);
 	}
 	map_del(&i->by_tid, tid);
 	free(t);

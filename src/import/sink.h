@@ -11,7 +11,7 @@
 #include "import/import.h"
 #include "scout/procs.h"
 #include "store/writer.h"
-#include "unwind_tables/tables.h"
+#include "unwind_tables/unwinds.h"
 #include "wire/loss.h"
 #include "wire/unseen.h"
 

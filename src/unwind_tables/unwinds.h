@@ -13,8 +13,8 @@
  * processes have a fixed room: when it is full, all processes are forgotten, and those that still
  * run come back by themselves.
  */
-#ifndef THAW_UNWIND_TABLES_TABLES_H
-#define THAW_UNWIND_TABLES_TABLES_H
+#ifndef THAW_UNWIND_TABLES_UNWINDS_H
+#define THAW_UNWIND_TABLES_UNWINDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,51 +29,52 @@
 struct unwind_tables;
 
 /* Called again and again while a table is being built; false: there is no time to wait for it. */
-typedef bool tables_idle_fn(void *ctx);
+typedef bool unwinds_idle_fn(void *ctx);
 
 /* NULL if the engine has no arrays for unwind tables. */
-struct tables_opts {
+struct unwinds_opts {
 	const char *dir; /* where built tables are kept; NULL: where it is usual, "": nowhere */
 	uint64_t share;	 /* of one CPU's time for building, in millionths; see builder.h */
 };
-struct unwind_tables *tables_new(struct engine *e, struct procs *p, const struct tables_opts *opts);
-void tables_free(struct unwind_tables *t);
-void tables_set_idle(struct unwind_tables *t, tables_idle_fn *fn, void *ctx);
+struct unwind_tables *unwinds_new(struct engine *e, struct procs *p,
+				  const struct unwinds_opts *opts);
+void unwinds_free(struct unwind_tables *t);
+void unwinds_set_idle(struct unwind_tables *t, unwinds_idle_fn *fn, void *ctx);
 /* Called when a walk meets an unmapped address: has the process mapped it by now? */
-typedef bool tables_miss_fn(void *ctx, uint32_t pid);
-void tables_set_miss(struct unwind_tables *t, tables_miss_fn *fn, void *ctx);
+typedef bool unwinds_miss_fn(void *ctx, uint32_t pid);
+void unwinds_set_miss(struct unwind_tables *t, unwinds_miss_fn *fn, void *ctx);
 
 /*
  * Walks a copied stack: its addresses, and why there are no more. Publishes the process. May idle,
  * and needs the copy only until then.
  */
-size_t tables_walk(struct unwind_tables *t, const struct pr_copy *copy, uint64_t *ips, size_t max,
-		   enum unwind_stop *ret_stop);
+size_t unwinds_walk(struct unwind_tables *t, const struct pr_copy *copy, uint64_t *ips, size_t max,
+		    enum unwind_stop *ret_stop);
 
 /* What happens to processes, in the order of time. */
-void tables_fork(struct unwind_tables *t, uint32_t pid);
-void tables_exec(struct unwind_tables *t, uint32_t pid, uint32_t execs);
-void tables_exit(struct unwind_tables *t, uint32_t pid);
-void tables_mapped(struct unwind_tables *t, uint32_t pid);
+void unwinds_fork(struct unwind_tables *t, uint32_t pid);
+void unwinds_exec(struct unwind_tables *t, uint32_t pid, uint32_t execs);
+void unwinds_exit(struct unwind_tables *t, uint32_t pid);
+void unwinds_mapped(struct unwind_tables *t, uint32_t pid);
 /* After a batch of records: processes that have mapped something are published, once each. */
-void tables_settle(struct unwind_tables *t);
+void unwinds_settle(struct unwind_tables *t);
 /* The recording is over: the user waits for the tables that are still being built. */
-void tables_hurry(struct unwind_tables *t);
+void unwinds_hurry(struct unwind_tables *t);
 
 /* CPU time of building tables, and the part that another process used. */
-uint64_t tables_cpu_ns(const struct unwind_tables *t);
-uint64_t tables_child_ns(const struct unwind_tables *t);
+uint64_t unwinds_cpu_ns(const struct unwind_tables *t);
+uint64_t unwinds_child_ns(const struct unwind_tables *t);
 
 /* The recording is over: reports a file that is still waited for. */
-void tables_end(struct unwind_tables *t);
+void unwinds_end(struct unwind_tables *t);
 /* Forgets processes after a pause, in which they may have changed. */
-void tables_forget(struct unwind_tables *t);
+void unwinds_forget(struct unwind_tables *t);
 
-struct tables_stats {
+struct unwinds_stats {
 	struct objects_stats objects;
 	uint64_t copies, copy_bytes; /* stacks that the probes could not walk themselves */
 	uint64_t published, resets;
 };
-void tables_stats(const struct unwind_tables *t, struct tables_stats *ret);
+void unwinds_stats(const struct unwind_tables *t, struct unwinds_stats *ret);
 
 #endif

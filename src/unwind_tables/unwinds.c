@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind_tables/tables.h"
+#include "unwind_tables/unwinds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +43,9 @@ struct unwind_tables {
 	VEC(struct freed) freed[CLASSES];
 	size_t freed_head[CLASSES];
 	uint32_t next_space, next_mapping;
-	tables_idle_fn *idle;
+	unwinds_idle_fn *idle;
 	void *idle_ctx;
-	tables_miss_fn *miss;
+	unwinds_miss_fn *miss;
 	void *miss_ctx;
 	struct pr_copy *held; /* copy of the record being walked, if that takes long */
 	uint64_t next_second_ns;
@@ -62,7 +62,8 @@ static void tell_silent(void *tables, uint32_t module, uint32_t pid)
 	procs_module_silent(t->procs, module, pid);
 }
 
-struct unwind_tables *tables_new(struct engine *e, struct procs *p, const struct tables_opts *opts)
+struct unwind_tables *unwinds_new(struct engine *e, struct procs *p,
+				  const struct unwinds_opts *opts)
 {
 	struct objects_opts objects = {.share = opts->share};
 	struct unwind_arrays a;
@@ -83,7 +84,7 @@ struct unwind_tables *tables_new(struct engine *e, struct procs *p, const struct
 	return t;
 }
 
-void tables_free(struct unwind_tables *t)
+void unwinds_free(struct unwind_tables *t)
 {
 	if (!t)
 		return;
@@ -98,7 +99,7 @@ void tables_free(struct unwind_tables *t)
 	free(t);
 }
 
-void tables_set_idle(struct unwind_tables *t, tables_idle_fn *fn, void *ctx)
+void unwinds_set_idle(struct unwind_tables *t, unwinds_idle_fn *fn, void *ctx)
 {
 	if (!t)
 		return;
@@ -106,7 +107,7 @@ void tables_set_idle(struct unwind_tables *t, tables_idle_fn *fn, void *ctx)
 	t->idle_ctx = ctx;
 }
 
-void tables_set_miss(struct unwind_tables *t, tables_miss_fn *fn, void *ctx)
+void unwinds_set_miss(struct unwind_tables *t, unwinds_miss_fn *fn, void *ctx)
 {
 	if (!t)
 		return;
@@ -140,7 +141,7 @@ static void space_put(struct unwind_tables *t, uint32_t space)
 }
 
 /* Forgets all processes. Their room is not used again while a walk may still look at it. */
-static void tables_reset(struct unwind_tables *t)
+static void unwinds_reset(struct unwind_tables *t)
 {
 	uint64_t now;
 
@@ -205,7 +206,7 @@ static uint32_t space_for(struct unwind_tables *t, size_t n)
 	if (space)
 		return space;
 	if (n <= MODEST && now >= t->next_reset_ns) {
-		tables_reset(t);
+		unwinds_reset(t);
 		return 0;
 	}
 	t->starved |= n <= MODEST;
@@ -300,7 +301,7 @@ static bool published(struct unwind_tables *t, uint32_t pid)
 	       *v == state_of(t, procs_version(t->procs, pid), (uint32_t)(*v >> 32));
 }
 
-void tables_fork(struct unwind_tables *t, uint32_t pid)
+void unwinds_fork(struct unwind_tables *t, uint32_t pid)
 {
 	struct unwind_proc *p;
 	uint32_t space;
@@ -321,7 +322,7 @@ void tables_fork(struct unwind_tables *t, uint32_t pid)
 					    __ATOMIC_RELAXED);
 }
 
-void tables_exec(struct unwind_tables *t, uint32_t pid, uint32_t execs)
+void unwinds_exec(struct unwind_tables *t, uint32_t pid, uint32_t execs)
 {
 	if (!t || !t->a.n_procs)
 		return;
@@ -330,7 +331,7 @@ void tables_exec(struct unwind_tables *t, uint32_t pid, uint32_t execs)
 	map_put(&t->dirty, pid, NULL);
 }
 
-void tables_exit(struct unwind_tables *t, uint32_t pid)
+void unwinds_exit(struct unwind_tables *t, uint32_t pid)
 {
 	if (!t || !t->a.n_procs)
 		return;
@@ -341,7 +342,7 @@ void tables_exit(struct unwind_tables *t, uint32_t pid)
 	map_del(&t->versions, pid);
 }
 
-void tables_mapped(struct unwind_tables *t, uint32_t pid)
+void unwinds_mapped(struct unwind_tables *t, uint32_t pid)
 {
 	if (t && t->a.n_procs)
 		map_put(&t->dirty, pid, NULL);
@@ -350,7 +351,7 @@ void tables_mapped(struct unwind_tables *t, uint32_t pid)
 /* ---- room for tables ---- */
 
 /* Evicts tables that were unused for a while; a walk that needs one again asks for it. */
-static void tables_make_room(struct unwind_tables *t)
+static void unwinds_make_room(struct unwind_tables *t)
 {
 	const bool *is_gone;
 
@@ -380,14 +381,14 @@ static void look_after_room(struct unwind_tables *t)
 		map_clear(&t->roomless);
 	}
 	if (t->starved && now >= t->next_reset_ns)
-		tables_reset(t);
+		unwinds_reset(t);
 	if (objects_retry(t->objects, now))
 		for (size_t i = 0; map_next(&t->versions, &i, &slot);)
 			map_put(&t->dirty, slot->key, NULL);
-	tables_make_room(t);
+	unwinds_make_room(t);
 }
 
-void tables_settle(struct unwind_tables *t)
+void unwinds_settle(struct unwind_tables *t)
 {
 	struct map_slot *slot;
 
@@ -407,7 +408,7 @@ void tables_settle(struct unwind_tables *t)
 	map_clear(&t->dirty);
 }
 
-void tables_hurry(struct unwind_tables *t)
+void unwinds_hurry(struct unwind_tables *t)
 {
 	if (t)
 		objects_hurry(t->objects);
@@ -424,7 +425,7 @@ struct copy_walk {
 };
 
 /* The record itself does not outlive an idle call. */
-static void tables_hold(struct copy_walk *w)
+static void unwinds_hold(struct copy_walk *w)
 {
 	if (w->copy == w->t->held)
 		return;
@@ -443,7 +444,7 @@ static const struct unwind_table *table_of(struct copy_walk *w, const struct pro
 
 	while ((answer = objects_need(t->objects, w->copy->pid, r, &table, ret_bias)) ==
 	       OBJECTS_LATER) {
-		tables_hold(w);
+		unwinds_hold(w);
 		if (w->late || objects_rest(t->objects) || (t->idle && !t->idle(t->idle_ctx))) {
 			w->late = true;
 			return NULL;
@@ -455,7 +456,7 @@ static const struct unwind_table *table_of(struct copy_walk *w, const struct pro
 	return table;
 }
 
-static struct unwind_place tables_find(void *ctx, uint64_t pc)
+static struct unwind_place unwinds_find(void *ctx, uint64_t pc)
 {
 	struct copy_walk *w = ctx;
 	struct unwind_place place = {.kind = UNWIND_CODE_NONE};
@@ -503,10 +504,10 @@ static enum unwind_stop stop_for(const struct copy_walk *w)
 	return w->late ? UNWIND_STOP_NOT_READY : UNWIND_STOP_NO_TABLE;
 }
 
-size_t tables_walk(struct unwind_tables *t, const struct pr_copy *copy, uint64_t *ips, size_t max,
-		   enum unwind_stop *ret_stop)
+size_t unwinds_walk(struct unwind_tables *t, const struct pr_copy *copy, uint64_t *ips, size_t max,
+		    enum unwind_stop *ret_stop)
 {
-	static const struct unwind_ops ops = {.find = tables_find, .read = read_word};
+	static const struct unwind_ops ops = {.find = unwinds_find, .read = read_word};
 	struct unwind_regs regs = {.pc = copy->pc,
 				   .sp = copy->sp,
 				   .bp = copy->bp,
@@ -520,7 +521,7 @@ size_t tables_walk(struct unwind_tables *t, const struct pr_copy *copy, uint64_t
 	t->copy_bytes += PR_LEN(copy->h.hdr);
 	(void)procs_version(t->procs, copy->pid); /* reads a stranger's mappings */
 	if (copy->need)
-		(void)tables_find(&w, copy->need);
+		(void)unwinds_find(&w, copy->need);
 	n = unwind_walk(&ops, &w, regs, ips, max, ret_stop);
 	if (*ret_stop == UNWIND_STOP_NO_TABLE)
 		*ret_stop = stop_for(&w);
@@ -531,34 +532,34 @@ size_t tables_walk(struct unwind_tables *t, const struct pr_copy *copy, uint64_t
 	return n;
 }
 
-void tables_end(struct unwind_tables *t)
+void unwinds_end(struct unwind_tables *t)
 {
 	if (t)
 		objects_end(t->objects);
 }
 
-void tables_forget(struct unwind_tables *t)
+void unwinds_forget(struct unwind_tables *t)
 {
 	if (!t)
 		return;
-	tables_reset(t);
+	unwinds_reset(t);
 	map_clear(&t->execs);
 	map_clear(&t->dirty);
 }
 
-uint64_t tables_cpu_ns(const struct unwind_tables *t)
+uint64_t unwinds_cpu_ns(const struct unwind_tables *t)
 {
 	return t ? objects_cpu_ns(t->objects) : 0;
 }
 
-uint64_t tables_child_ns(const struct unwind_tables *t)
+uint64_t unwinds_child_ns(const struct unwind_tables *t)
 {
 	return t ? objects_child_ns(t->objects) : 0;
 }
 
-void tables_stats(const struct unwind_tables *t, struct tables_stats *ret)
+void unwinds_stats(const struct unwind_tables *t, struct unwinds_stats *ret)
 {
-	*ret = (struct tables_stats){0};
+	*ret = (struct unwinds_stats){0};
 	if (!t)
 		return;
 	objects_stats(t->objects, &ret->objects);

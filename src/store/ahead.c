@@ -116,7 +116,7 @@ static void ahead_fill(struct ahead *a, struct ahead_slot *s)
 
 static void ahead_decode(struct ahead *a, const struct index_entry *e)
 {
-	int rc = source_load(&a->source, e, &a->raw);
+	int rc = byte_source_load(&a->source, e, &a->raw);
 	struct ahead_slot *s;
 
 	if (!rc)

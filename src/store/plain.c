@@ -119,7 +119,7 @@ static int put_end(struct plain *p)
 
 static int copy_chunk(struct plain *p, struct index_entry *e)
 {
-	int rc = source_load(&p->r->source, e, &p->r->raw);
+	int rc = byte_source_load(&p->r->source, e, &p->r->raw);
 
 	if (rc == -EBADMSG) {
 		reader_note_bad(p->r, e);

@@ -72,7 +72,7 @@ static int reader_parse(struct reader *r, const struct index_entry *e, struct cu
 
 static int load_table(struct reader *r, struct index_entry *e)
 {
-	int rc = source_load(&r->source, e, &r->raw);
+	int rc = byte_source_load(&r->source, e, &r->raw);
 
 	if (rc == -EBADMSG) {
 		reader_note_bad(r, e);
@@ -232,7 +232,7 @@ static struct reader *reader_new(void)
 int reader_open_flags(const char *path, unsigned flags, struct reader **ret)
 {
 	struct reader *r = reader_new();
-	int rc = source_open(&r->source, path, flags & READER_NO_CHECKSUMS);
+	int rc = byte_source_open(&r->source, path, flags & READER_NO_CHECKSUMS);
 
 	rc = rc ? rc : reader_load(r, flags);
 	if (rc) {
@@ -247,7 +247,7 @@ int reader_open_flags(const char *path, unsigned flags, struct reader **ret)
 int reader_open_memory(const void *p, size_t n, unsigned flags, struct reader **ret)
 {
 	struct reader *r = reader_new();
-	int rc = source_open_memory(&r->source, p, n, flags & READER_NO_CHECKSUMS);
+	int rc = byte_source_open_memory(&r->source, p, n, flags & READER_NO_CHECKSUMS);
 
 	rc = rc ? rc : reader_load(r, flags);
 	if (rc) {
@@ -267,7 +267,7 @@ int reader_open(const char *path, struct reader **ret)
 int reader_follow(struct reader *r)
 {
 	size_t whole = r->index.list.n;
-	int rc = source_grow(&r->source);
+	int rc = byte_source_grow(&r->source);
 
 	if (rc)
 		return rc;
@@ -293,7 +293,7 @@ void reader_close(struct reader *r)
 		return;
 	if (r->ahead)
 		r->ahead_ops->free(r->ahead);
-	source_close(&r->source);
+	byte_source_close(&r->source);
 	vec_done(&r->index.list);
 	facts_done(&r->facts);
 	modules_done(&r->modules);

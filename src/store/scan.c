@@ -30,13 +30,13 @@ static int load_index(struct byte_source *s, struct index *x, uint64_t end_at,
 	int rc;
 
 	if (t->index_offset < s->head.head_bytes || t->index_offset >= end_at ||
-	    !source_head(s, end_at, &end) || end.type != CHUNK_END ||
+	    !byte_source_head(s, end_at, &end) || end.type != CHUNK_END ||
 	    end_at + HEAD_BYTES + end.stored != s->size ||
-	    !source_head(s, t->index_offset, &head) || head.type != CHUNK_INDEX ||
+	    !byte_source_head(s, t->index_offset, &head) || head.type != CHUNK_INDEX ||
 	    t->index_offset + HEAD_BYTES + head.stored != end_at)
 		return -ENOENT;
 	e = entry_of(&head, t->index_offset);
-	rc = source_load(s, &e, &raw);
+	rc = byte_source_load(s, &e, &raw);
 	if (!rc)
 		rc = index_read(x, cur_init(raw.p, raw.len), s->head.head_bytes, t->index_offset);
 	buf_done(&raw);
@@ -53,7 +53,7 @@ int scan_end(struct byte_source *s, struct index *x)
 	int rc;
 
 	if (s->size < s->head.head_bytes + (uint64_t)HEAD_BYTES + sizeof(t) ||
-	    source_read(s, s->size - sizeof(t), &t, sizeof(t)) != sizeof(t) ||
+	    byte_source_read(s, s->size - sizeof(t), &t, sizeof(t)) != sizeof(t) ||
 	    t.magic != END_MAGIC || t.end_bytes > s->size - s->head.head_bytes ||
 	    t.end_bytes < HEAD_BYTES + sizeof(t))
 		return -ENOENT;
@@ -71,7 +71,7 @@ static int scan_search(struct byte_source *s, uint64_t from, uint64_t *ret_at)
 	uint8_t window[WINDOW];
 
 	for (; from < s->size && s->size - from >= HEAD_BYTES; from += WINDOW - HEAD_BYTES + 1) {
-		ssize_t n = source_read(s, from, window, sizeof(window));
+		ssize_t n = byte_source_read(s, from, window, sizeof(window));
 		uint8_t *p = window;
 
 		if (n < 0)
@@ -128,7 +128,7 @@ int scan_all(struct byte_source *s, struct index *x)
 		struct chunk_head h;
 		uint64_t next = s->size;
 
-		if (source_head(s, pos, &h)) {
+		if (byte_source_head(s, pos, &h)) {
 			rc = take_chunk(s, x, &h, pos, &seq, &next);
 		} else {
 			rc = scan_search(s, pos + 1, &next);
@@ -136,7 +136,7 @@ int scan_all(struct byte_source *s, struct index *x)
 								.bytes = next - pos,
 								.state = INDEX_GAP});
 			/* The gap stands for the missing chunk: do not add another. */
-			if (!rc && next < s->size && source_head(s, next, &h) && h.seq > seq)
+			if (!rc && next < s->size && byte_source_head(s, next, &h) && h.seq > seq)
 				seq = h.seq;
 		}
 		pos = next;
@@ -158,7 +158,7 @@ void scan_more(struct byte_source *s, struct index *x)
 		pos = last->offset + last->bytes;
 		seq = last->seq + 1;
 	}
-	while (pos < s->size && source_head(s, pos, &h) && h.seq == seq &&
+	while (pos < s->size && byte_source_head(s, pos, &h) && h.seq == seq &&
 	       HEAD_BYTES + (uint64_t)h.stored <= s->size - pos) {
 		vec_push(&x->list, entry_of(&h, pos));
 		pos += HEAD_BYTES + (uint64_t)h.stored;

@@ -17,9 +17,9 @@ static ssize_t read_memory(const struct byte_source *s, uint64_t offset, void *i
 	return (ssize_t)n;
 }
 
-int source_begin(struct byte_source *s)
+int byte_source_begin(struct byte_source *s)
 {
-	ssize_t n = source_read(s, 0, &s->head, sizeof(s->head));
+	ssize_t n = byte_source_read(s, 0, &s->head, sizeof(s->head));
 	int rc;
 
 	if (n < 0)
@@ -31,17 +31,17 @@ int source_begin(struct byte_source *s)
 	return s->expander ? 0 : err_set(-ENOMEM, "no memory for the decompressor");
 }
 
-int source_open_memory(struct byte_source *s, const void *p, size_t n, bool no_checksums)
+int byte_source_open_memory(struct byte_source *s, const void *p, size_t n, bool no_checksums)
 {
 	*s = (struct byte_source){.read = read_memory,
 				  .fd = -1,
 				  .memory = p,
 				  .size = n,
 				  .no_checksums = no_checksums};
-	return source_begin(s);
+	return byte_source_begin(s);
 }
 
-void source_close(struct byte_source *s)
+void byte_source_close(struct byte_source *s)
 {
 	if (s->close)
 		s->close(s);
@@ -49,9 +49,9 @@ void source_close(struct byte_source *s)
 	buf_done(&s->stored);
 }
 
-bool source_head(const struct byte_source *s, uint64_t offset, struct chunk_head *ret)
+bool byte_source_head(const struct byte_source *s, uint64_t offset, struct chunk_head *ret)
 {
-	return source_read(s, offset, ret, sizeof(*ret)) == sizeof(*ret) &&
+	return byte_source_read(s, offset, ret, sizeof(*ret)) == sizeof(*ret) &&
 	       chunk_head_ok(ret, s->head.salt, !s->no_checksums);
 }
 
@@ -74,7 +74,8 @@ static int unpack_payload(struct byte_source *s, const struct chunk_head *h, con
 }
 
 /* The chunk as it is stored, header and all. */
-static int source_fetch(struct byte_source *s, const struct index_entry *e, const uint8_t **ret)
+static int byte_source_fetch(struct byte_source *s, const struct index_entry *e,
+			     const uint8_t **ret)
 {
 	ssize_t got;
 
@@ -86,7 +87,7 @@ static int source_fetch(struct byte_source *s, const struct index_entry *e, cons
 	}
 	buf_clear(&s->stored);
 	buf_reserve(&s->stored, (size_t)e->bytes);
-	got = source_read(s, e->offset, s->stored.p, (size_t)e->bytes);
+	got = byte_source_read(s, e->offset, s->stored.p, (size_t)e->bytes);
 	if (got < 0)
 		return (int)got;
 	if ((uint64_t)got != e->bytes)
@@ -99,7 +100,7 @@ static int store_source_load(struct byte_source *s, const struct index_entry *e,
 {
 	struct chunk_head h;
 	const uint8_t *p = NULL;
-	int rc = source_fetch(s, e, &p);
+	int rc = byte_source_fetch(s, e, &p);
 
 	if (rc)
 		return rc;
@@ -115,7 +116,7 @@ static int store_source_load(struct byte_source *s, const struct index_entry *e,
 	return unpack_payload(s, &h, p + HEAD_BYTES, raw);
 }
 
-int source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw)
+int byte_source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw)
 {
 	int rc = store_source_load(s, e, raw);
 

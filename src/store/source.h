@@ -17,10 +17,10 @@ struct expander;
 struct byte_source;
 
 /* Fewer bytes than asked for only at the end; negative on I/O errors. */
-typedef ssize_t source_fn(const struct byte_source *s, uint64_t offset, void *into, size_t n);
+typedef ssize_t byte_source_fn(const struct byte_source *s, uint64_t offset, void *into, size_t n);
 
 struct byte_source {
-	source_fn *read;
+	byte_source_fn *read;
 	void (*close)(struct byte_source *s); /* NULL: there is nothing to close */
 	int fd;				      /* a file; -1: none */
 	const uint8_t *memory;		      /* or the whole of it */
@@ -32,29 +32,29 @@ struct byte_source {
 };
 
 /* source_file.c */
-int source_open(struct byte_source *s, const char *path, bool no_checksums);
+int byte_source_open(struct byte_source *s, const char *path, bool no_checksums);
 /* Looks at the size again, of one that grows. */
-int source_grow(struct byte_source *s);
+int byte_source_grow(struct byte_source *s);
 
 /* The memory must outlive the source. */
-int source_open_memory(struct byte_source *s, const void *p, size_t n, bool no_checksums);
+int byte_source_open_memory(struct byte_source *s, const void *p, size_t n, bool no_checksums);
 /* Common to both: reads and checks the head. */
-int source_begin(struct byte_source *s);
-void source_close(struct byte_source *s);
+int byte_source_begin(struct byte_source *s);
+void byte_source_close(struct byte_source *s);
 
-static inline ssize_t source_read(const struct byte_source *s, uint64_t offset, void *into,
-				  size_t n)
+static inline ssize_t byte_source_read(const struct byte_source *s, uint64_t offset, void *into,
+				       size_t n)
 {
 	return s->read(s, offset, into, n);
 }
 
 /* The chunk header at that offset, if there is one that is valid. */
-bool source_head(const struct byte_source *s, uint64_t offset, struct chunk_head *ret);
+bool byte_source_head(const struct byte_source *s, uint64_t offset, struct chunk_head *ret);
 
 /*
  * The payload of a chunk, decompressed, into `raw` (emptied first). -EBADMSG with words if it is
  * not what the index says or its checksum is wrong, other errors if it cannot be read.
  */
-int source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw);
+int byte_source_load(struct byte_source *s, const struct index_entry *e, struct buf *raw);
 
 #endif

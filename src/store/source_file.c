@@ -47,17 +47,17 @@ static void close_file(struct byte_source *s)
 	s->fd = -1;
 }
 
-int source_open(struct byte_source *s, const char *path, bool no_checksums)
+int byte_source_open(struct byte_source *s, const char *path, bool no_checksums)
 {
 	int rc;
 
 	*s = (struct byte_source){
 		.read = read_file, .close = close_file, .no_checksums = no_checksums};
 	rc = open_file(s, path);
-	return rc ? rc : source_begin(s);
+	return rc ? rc : byte_source_begin(s);
 }
 
-int source_grow(struct byte_source *s)
+int byte_source_grow(struct byte_source *s)
 {
 	struct stat st;
 

@@ -62,7 +62,7 @@ static int decode_here(struct reader *r, struct index_entry *e)
 	r->batch = NULL;
 	r->active = false;
 	r->ts = e->ts_min;
-	rc = source_load(&r->source, e, &r->raw);
+	rc = byte_source_load(&r->source, e, &r->raw);
 	if (rc == -EBADMSG) {
 		reader_note_bad(r, e);
 		return 0;

@@ -96,12 +96,12 @@ static int check_all(struct verify_check *k, struct reader *r, struct buf *raw)
 
 		if (e->state != INDEX_CHUNK || e->malformed)
 			continue; /* said already */
-		rc = source_load(&r->source, e, raw);
+		rc = byte_source_load(&r->source, e, raw);
 		if (rc == -EBADMSG)
 			reader_note_bad(r, e);
 		if (rc)
 			return rc;
-		if (source_head(&r->source, e->offset, &h) &&
+		if (byte_source_head(&r->source, e->offset, &h) &&
 		    (h.ts_min != e->ts_min || h.ts_max != e->ts_max || h.items != e->items))
 			return err_set(-EBADMSG, "the index is wrong about chunk %zu", i);
 		rc = check_chunk(k, r, e, raw);

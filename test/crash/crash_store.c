@@ -441,13 +441,13 @@ static void store_raw(const char *from, const char *to)
 	struct buf raw = {0}, out = {0};
 	FILE *f = fopen(to, "wb");
 
-	if (!f || source_open(&s, from, false) || reader_open(from, &r))
+	if (!f || byte_source_open(&s, from, false) || reader_open(from, &r))
 		die("%s: %s", to, err_msg());
 	buf_put(&out, &s.head, sizeof(s.head));
 	for (size_t i = 0; (e = reader_chunk(r, i)); i++) {
 		struct chunk_head h;
 
-		if (source_load(&s, e, &raw) || !source_head(&s, e->offset, &h))
+		if (byte_source_load(&s, e, &raw) || !byte_source_head(&s, e->offset, &h))
 			die("%s", err_msg());
 		if (h.type == CHUNK_INDEX)
 			continue;
@@ -464,7 +464,7 @@ static void store_raw(const char *from, const char *to)
 	buf_done(&raw);
 	buf_done(&out);
 	reader_close(r);
-	source_close(&s);
+	byte_source_close(&s);
 }
 
 static int cmd_corpus(const char *dir)

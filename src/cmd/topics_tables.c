@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/formats.h"
 #include "cmd/topics.h"
-#include "model/lock/locks.h"
+#include "model/lock/kind.h"
 #include "report/words.h"
 #include "timeline/reason.h"
 

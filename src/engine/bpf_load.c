@@ -151,7 +151,7 @@ static void *map_alone(int fd, size_t len)
 /* The same for a map that libbpf has mapped. */
 static void let_inherit(const struct bpf_map *map, void *at, bool may)
 {
-	size_t len = (bpf_map__value_size(map) + 4095) & ~4095ull;
+	size_t len = (bpf_map__value_size(map) + ARCH_PAGE - 1) & ~(size_t)(ARCH_PAGE - 1);
 
 	(void)madvise(at, len, may ? MADV_DOFORK : MADV_DONTFORK);
 }

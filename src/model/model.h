@@ -16,7 +16,7 @@
 #include "model/gil.h"
 #include "model/guarded.h"
 #include "model/killed.h"
-#include "model/lock/lock.h"
+#include "model/lock/locks.h"
 #include "model/suspects.h"
 #include "model/wait/names.h"
 #include "model/wait/tally.h"

@@ -9,7 +9,7 @@
 #define THAW_MODEL_SUSPECTS_H
 
 #include "base/map.h"
-#include "model/lock/lock.h"
+#include "model/lock/locks.h"
 #include "model/wait/tally.h"
 
 /* Locks that are slept on at the same time and looked at. */

@@ -16,7 +16,7 @@
 #ifndef THAW_MODEL_CHAIN_H
 #define THAW_MODEL_CHAIN_H
 
-#include "model/lock/lock.h"
+#include "model/lock/locks.h"
 #include "model/wait/tally.h"
 #include "timeline/interval.h"
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The table of locks, the sums of waits on them, and what is known of the memory they are in. */
-#include "model/lock/lock.h"
+#include "model/lock/locks.h"
 
 #include <stdlib.h>
+
+#include "model/lock/sum.h"
 
 struct lock *locks_find(struct locks *l, uint64_t key, uint32_t *ret_index)
 {

@@ -1,101 +1,110 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What threads waited on: the user-space locks behind futexes and the locks of the kernel, each
- * with its waits, waiters and holders. Built by summary_new() (s->locks), for the threads chosen.
+ * The locks of a recording while it is read: which lock an event is about, what is known of its
+ * kind, and who held it when. sum.h has the results.
  *
- * A lock of a program is an address in a process, as long as the process runs that program and as
- * long as what lies there is of one kind: memory that is freed and used for another lock is another
- * lock (`life` counts them). Memory shared between processes is known by its file and offset.
- *
- * One wait is one sleep: a thread that is woken for a lock, finds it taken again and goes back
- * to sleep has waited twice. For locks of the kernel a wait is from the first attempt to the lock
- * (or giving up), spinning included, however often it slept.
+ * A lock is made by the first sleep on it (FUTEX, KLOCK) or the first contention (KLOCKED). Each
+ * event of a futex says which kinds of lock it can be about (enum family, a mask); if none of these
+ * fits what was seen at the address before, the memory has been reused, and a new lock is made.
  */
-#ifndef THAW_MODEL_LOCKS_H
-#define THAW_MODEL_LOCKS_H
+#ifndef THAW_MODEL_LOCK_LOCKS_H
+#define THAW_MODEL_LOCK_LOCKS_H
 
-#include "base/vec.h"
-#include "model/lock/doings.h"
-#include "timeline/reason.h"
-#include "timeline/thread.h"
+#include "model/lock/kind.h"
+#include "timeline/process.h"
+#include "timeline/timeline.h"
 
-enum lock_class { LOCK_CLASS_HELD, LOCK_CLASS_SIGNAL, LOCK_CLASS_KERNEL, LOCK_CLASS_SPIN };
-
-enum lock_kind {
-#define LOCK_KIND(id, UPPER, name, words, class, reason) LOCK_##UPPER = id,
-#include "model/lock/lock.def"
-	LOCK_KINDS,
+enum family {
+	FAMILY_MUTEX = 1,
+	FAMILY_PI = 2,
+	FAMILY_ROBUST = 4,
+	FAMILY_RWLOCK = 8,
+	FAMILY_SIGNAL = 16, /* condition variables and semaphores, as glibc sleeps on them */
+	FAMILY_JOIN = 32,
+	FAMILY_OTHER = 64,
+	FAMILY_GIL = 128, /* model/gil.h */
+	FAMILY_ALL = 255,
+	FAMILY_HELD = FAMILY_MUTEX | FAMILY_PI | FAMILY_ROBUST | FAMILY_RWLOCK | FAMILY_GIL,
 };
 
-const char *lock_kind_name(enum lock_kind k);  /* "mutex" */
-const char *lock_kind_words(enum lock_kind k); /* "kernel mutex" */
-enum lock_class lock_kind_class(enum lock_kind k);
-enum reason lock_kind_reason(enum lock_kind k);
-/* By name; -EINVAL with the list of them. */
-int lock_kind_parse(const char *word, enum lock_kind *ret);
-/* A wait on it is contention: somebody has what others want. */
-bool lock_kind_contended(enum lock_kind k);
-/* By KLOCK.flags and KLOCKED.flags. */
-enum lock_kind klock_kind(uint32_t flags);
+struct lock {
+	uint64_t addr;	  /* of the lock itself, where its layout is known, else of the futex */
+	uint64_t shared;  /* device and inode of shared memory; addr is then the offset in it */
+	uint32_t process; /* + 1; 0: the kernel's, or shared */
+	uint32_t life;
+	uint8_t kind; /* enum lock_kind; of a futex: when the model is finished */
+	uint8_t evidence;
+	uint8_t families; /* the kinds that it can still be */
+	bool strong;	  /* of `families`: proven by more than one word */
+	bool kernel;
+	bool was_two;	 /* every sleep expected the word to be 2, as many kinds of mutexes do */
+	bool was_zero;	 /* or 0, as condition variables and semaphores of glibc do */
+	bool plain_wait; /* every sleep was by FUTEX_WAIT, as glibc does for mutexes alone */
+	bool realtime;	 /* every sleep was as glibc's condition variables and semaphores do */
+	bool for_work;	 /* a semaphore of the kernel on which its threads wait for work */
+	bool like_sem;	 /* every sleep saw what follows the value in a glibc semaphore */
+	uint8_t what;	 /* enum klock_what, and */
+	uint64_t of;	 /* its argument; or the tid of a thread that is joined */
+	uint32_t kstack; /* of a thread that wanted it */
+	uint32_t place;	 /* index into places, + 1 */
+	uint32_t alias;	 /* the same lock by its proper address: index + 1 */
+	uint64_t last_wake;
+	uint32_t last_waker;
+	uint32_t wakes, bursts; /* wakes by threads; those by one thread in quick succession */
+	uint32_t holder_seen;	/* a thread held or released it */
+};
 
-/*
- * How long waits took: two buckets to each power of two. Bucket i counts the waits of
- * [hist_from(i), hist_from(i + 1)) nanoseconds.
- */
-#define HIST_BUCKETS 80
-unsigned hist_bucket(uint64_t ns);
-uint64_t hist_from(unsigned bucket);
-
-struct lock_waiter {
+/* Waits of one thread on one lock; thread NULL: those of interrupts, which belong to no thread. */
+struct lock_row {
+	uint32_t lock;
 	const struct thread *thread;
-	uint64_t total, count, max;
-	uint32_t kstack, ustack; /* where it waited longest in total; 0: not taken */
+	uint64_t total, count, open, failed, max, max_start;
+	uint32_t kstack; /* of a contention in the kernel, where taken */
+	struct hist {
+		struct hist_bucket {
+			uint32_t bucket, count;
+			uint64_t ns; /* of all of them */
+		} * v;
+		size_t n, room;
+	} hist;
 };
 
-/* How it is known where a holder was. */
-enum held_by {
-	HELD_BY_NOTHING,
-	HELD_BY_SAMPLE,	 /* it was found running there while it held the lock */
-	HELD_BY_WAIT,	 /* it waited there while it held the lock */
-	HELD_BY_RELEASE, /* it released the lock there */
+struct lock_place {
+	uint64_t addr, offset, shared;
+	uint32_t process, module, kind;
+	bool asked, in_runtime; /* model/gil.c's */
 };
 
-struct lock_holder {
-	const struct thread *thread; /* NULL: not known who */
-	uint64_t blamed;	     /* of others' waiting, while it held the lock */
-	uint64_t count;		     /* waits in which it was the holder, for a part at least */
-	/* What it did meanwhile: parts of `blamed`; the rest is not known. */
-	uint64_t running, runnable, waiting;
-	struct doings did; /* the same, with what it waited for */
-	enum held_by by;
-	uint32_t kstack, ustack;		 /* where: the place of most of it */
-	uint32_t release_kstack, release_ustack; /* where it released the lock, if taken */
+struct locks {
+	VEC(struct lock) list;
+	struct map by_key; /* -> index + 1 of the latest life */
+	VEC(struct lock_place) places;
+	struct map by_place;
+	VEC(struct lock_row) rows;
+	struct map by_row;
+	VEC(uint32_t) recent; /* by thread: its row that was asked for last, + 1; 0: none */
+	uint64_t min_wait;    /* shorter waits are not counted */
+	bool kernel;	      /* the capture holds the kernel's record of contention */
 };
 
-/* One lock, summed up. */
-struct lock_sum {
-	enum lock_kind kind;
-	enum evidence evidence; /* of its kind */
-	char *name;		/* "commit_lock", "server+0x40", "mmap_lock of postgres (412)" */
-	bool named; /* by a symbol, or what it belongs to; otherwise the name is only an address */
-	bool contended; /* a thread has what others want; false: they wait for an event */
-	bool inferred;	/* a lock of the kernel seen on wait stacks only: no address, no holders */
-	bool shared;	/* between processes */
-	uint64_t address;
-	uint32_t pid;	/* whose; 0: the kernel's */
-	uint32_t life;	/* 1, 2, ...: counts the locks at this address */
-	uint32_t index; /* of this lock in the model */
-	uint64_t total, count, max;
-	uint64_t open;	 /* of count: had not ended when observation did */
-	uint64_t failed; /* of count: given up (a signal, a timeout) */
-	uint64_t max_start;
-	const struct thread *max_thread; /* NULL: an interrupt */
-	uint64_t p50, p99;
-	uint64_t known;			 /* of total: with a holder */
-	uint32_t *histogram;		 /* HIST_BUCKETS of them */
-	uint64_t *histogram_ns;		 /* the same: their sums */
-	VEC(struct lock_waiter) waiters; /* by total, the largest first */
-	VEC(struct lock_holder) holders; /* by blamed; the unknown one last */
-};
+/* Adds a wait with iv->lock when it is handed out; `whole` is its length outside the window too. */
+void locks_wait(struct locks *l, const struct interval *iv, uint64_t whole);
+/* Counts a wait without length. */
+void locks_brief(struct locks *l, const struct thread *th, uint32_t lock, uint64_t ts);
+void locks_done(struct locks *l);
+
+/* The lock for the index (+ 1) that intervals and rows hold, with aliases resolved. */
+struct lock *locks_at(const struct locks *l, uint32_t lock);
+uint32_t locks_index(const struct locks *l, uint32_t lock);
+
+/* What an event says of the memory that a lock is in. */
+void locks_add_place(struct locks *l, const struct lock_place *p);
+/* Index + 1 of what is known of that address; 0: nothing. */
+uint32_t locks_place(const struct locks *l, uint32_t process, uint64_t addr);
+struct lock *locks_find(struct locks *l, uint64_t key, uint32_t *ret_index);
+struct lock *locks_make(struct locks *l, uint64_t key, uint32_t *ret_index);
+struct lock_row *locks_row(struct locks *l, uint32_t index, const struct thread *th);
+/* `n` waits of this length. */
+void lock_row_add(struct lock_row *r, uint32_t n, uint64_t ns, uint64_t start);
 
 #endif

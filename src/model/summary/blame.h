@@ -15,7 +15,7 @@
 #ifndef THAW_MODEL_BLAME_H
 #define THAW_MODEL_BLAME_H
 
-#include "model/lock/locks.h"
+#include "model/lock/sum.h"
 #include "timeline/interval.h"
 
 struct blame_victim {

@@ -9,7 +9,7 @@
 #include "model/summary/blame.h"
 #include "model/charge/crowd.h"
 #include "model/summary/finding.h"
-#include "model/lock/locks.h"
+#include "model/lock/sum.h"
 #include "model/model.h"
 #include "model/summary/stalls.h"
 #include "model/summary/stuck.h"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "model/lock/lock.h"
+#include "model/lock/locks.h"
 #include "wire/event.h"
 
 enum where { WHERE_NONE, WHERE_SKIP, WHERE_INNER, WHERE_HOME, WHERE_LEAF, WHERE_ANYWHERE };

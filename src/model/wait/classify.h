@@ -7,7 +7,7 @@
 #define THAW_MODEL_CLASSIFY_H
 
 #include "arch/arch.h"
-#include "model/lock/locks.h"
+#include "model/lock/kind.h"
 #include "model/wait/names.h"
 #include "model/wait/tally.h"
 #include "wire/state.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "model/lock/locks.h"
+#include "model/lock/kind.h"
+#include "model/lock/sum.h"
 
 #include <string.h>
 

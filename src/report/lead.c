@@ -154,6 +154,10 @@ static void say_shares(const struct summary *s, struct buf *b)
 
 void lead_sentence(const struct summary *s, struct buf *b)
 {
+	size_t lock;
+
+	if (!s->stuck.circles && lead_standstill(s, b, &lock))
+		return;
 	lead_lock(s, b);
 	if (!b->len && s->threads.n)
 		lead_cause(s, b);
@@ -171,6 +175,9 @@ void lead_about(const struct summary *s, struct lead_about *ret)
 		ret->what = "deadlock";
 		ret->wait = true;
 		ret->lock = s->stuck.waits.v[0].lock;
+	} else if (lead_standstill(s, NULL, &ret->lock)) {
+		ret->what = "stuck";
+		ret->wait = true;
 	} else if (lock) {
 		ret->what = "lock";
 		ret->wait = true;

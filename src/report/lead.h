@@ -33,6 +33,12 @@ bool lead_cause_waits(const struct summary *s);
 
 /* lead_stuck.c: the threads of a deadlock; false: there is none. */
 bool lead_deadlock(const struct summary *s, struct buf *b);
+/*
+ * The same: a thread that waits for a lock of which nobody knows who has it, and others behind it
+ * until the end. Nothing notes who reads under a lock, so a deadlock with a reader looks so. b may
+ * be NULL; *ret_lock as in struct stuck_wait.
+ */
+bool lead_standstill(const struct summary *s, struct buf *b, size_t *ret_lock);
 /* The same: what most threads were stuck in that are not known to be idle. */
 bool lead_open_question(const struct summary *s, struct buf *b);
 /* The same: threads stuck on a file; appends to b, which may be NULL. */

@@ -194,6 +194,70 @@ bool lead_deadlock(const struct summary *s, struct buf *b)
 	return true;
 }
 
+/* ---- a row of threads behind one that waits for who knows whom ---- */
+
+static bool is_root(const struct stuck_wait *w)
+{
+	return w->root == w->thread && w->of && !w->for_ && reason_has(w->reason, TRAIT_HELD) &&
+	       thread_is_subject(w->thread) && (w->before || w->end - w->start >= STUCK_NS);
+}
+
+/* How many stand behind it. Those that wait for the same lock count only if others do, too. */
+static size_t stuck_behind(const struct stuck *st, const struct stuck_wait *root)
+{
+	size_t behind = 0, beside = 0;
+
+	for (size_t i = 0; i < st->waits.n; i++) {
+		const struct stuck_wait *w = &st->waits.v[i];
+
+		behind += w != root && w->root == root->thread;
+		beside += w->root != root->thread && w->of == root->of;
+	}
+	return behind ? behind + beside : 0;
+}
+
+static const struct stuck_wait *find_root(const struct stuck *st, size_t *ret_behind)
+{
+	const struct stuck_wait *root = NULL;
+
+	*ret_behind = 0;
+	for (size_t i = 0; i < st->waits.n; i++) {
+		size_t n = is_root(&st->waits.v[i]) ? stuck_behind(st, &st->waits.v[i]) : 0;
+
+		if (n <= *ret_behind)
+			continue;
+		*ret_behind = n;
+		root = &st->waits.v[i];
+	}
+	return root;
+}
+
+bool lead_standstill(const struct summary *s, struct buf *b, size_t *ret_lock)
+{
+	size_t behind;
+	const struct stuck_wait *root = find_root(&s->stuck, &behind);
+	char name[TEXT];
+
+	if (!root)
+		return false;
+	*ret_lock = root->lock;
+	if (!b)
+		return true;
+	buf_printf(b, "%s is stuck: it waits for ", name_of(name, sizeof(name), root->thread));
+	say_lock(b, s, root);
+	say_where(b, s, root);
+	buf_printf(b, ", and who holds that is not known");
+	say_since(b, s, root, 1);
+	buf_printf(b, ". %zu more thread%s stuck behind it.", behind,
+		   behind == 1 ? " is" : "s are");
+	if (root->reason != REASON_RWLOCK)
+		return true;
+	buf_printf(b, " If one of them has ");
+	say_lock(b, s, root);
+	buf_printf(b, " for reading, that is a deadlock.");
+	return true;
+}
+
 /* ---- nothing ran ---- */
 
 bool lead_is_open(const struct stuck_wait *w)

@@ -194,6 +194,16 @@ def test_rwlocks():
     check("deadlocked" in first(r) and "since before the recording began" in first(r), first(r))
 
 
+def test_reader():
+    """A deadlock in which one thread only reads: nobody can know that, but that all stand still is known."""
+    with hang("reader") as pid:
+        r = attach(pid)
+    check(first(r) == "rebuilder is stuck: it waits for index_lock in rebuild, and who holds that is not known, since before "
+          "the recording began. 3 more threads are stuck behind it. If one of them has index_lock for reading, that is "
+          "a deadlock.", first(r))
+    check(r["finding"]["about"] == "stuck" and not r["deadlocks"], r["finding"])
+
+
 def test_mutex_and_join():
     with hang("join") as pid:
         names = threads_of(pid)
@@ -432,8 +442,10 @@ def test_waits_of_thaw_itself():
     thaw("record", "-q", "-o", "c.thaw", "--", "/bin/sleep", "0.3")
     r = report("c.thaw")
     own = [w for w in r["waits"] if w["own"]]
-    # On a busy machine it may run so late that it need not wait; and exec() may have to wait for the disk.
-    check(all(any(frame["module"] == "thaw" for frame in w["stack"]) for w in own), r["waits"])
+    # On a busy machine it may run so late that it need not wait; and exec() may have to wait for the disk, also when
+    # thaw's memory is no longer there.
+    modules = [{frame["module"] for frame in w["stack"]} for w in own]
+    check(all("thaw" in m or m == {"[kernel]"} for m in modules), modules)
     check(not any(frame["module"] == "thaw" for w in r["waits"] if not w["own"] for frame in w["stack"]), r["waits"])
     check(sum(w["total_ns"] for w in r["waits"]) == r["threads"][0]["waiting_ns"], "all of it is there")
     # A sample may well find the command in thaw's code; a wait there is none of the command's.

@@ -215,6 +215,46 @@ static void hang_rwlocks(void)
 	pthread_join(t, NULL);
 }
 
+/* ---- one of the two only reads: nothing notes that it does ---- */
+
+static STAYS void lookup(void)
+{
+	pthread_rwlock_rdlock(&index_lock);
+	pthread_barrier_wait(&both);
+	pthread_mutex_lock(&accounts);
+	went_on = 1;
+}
+
+static STAYS void rebuild(void)
+{
+	pthread_mutex_lock(&accounts);
+	pthread_barrier_wait(&both);
+	pthread_rwlock_wrlock(&index_lock);
+	went_on = 1;
+}
+
+static void *reader(void *arg)
+{
+	lookup();
+	return arg;
+}
+
+static void *rebuilder(void *arg)
+{
+	rebuild();
+	return arg;
+}
+
+static void hang_reader(void)
+{
+	pthread_t t = thread("reader", reader, NULL);
+
+	thread("rebuilder", rebuilder, NULL);
+	thread("lister", lister, NULL);
+	ready("reader");
+	pthread_join(t, NULL);
+}
+
 /* ---- a thread waits for the end of one that wants what it holds ---- */
 
 static STAYS void finish_work(void)
@@ -469,6 +509,7 @@ int main(int argc, char **argv)
 	} cases[] = {{"mutexes", hang_mutexes},
 		     {"later", hang_later},
 		     {"rwlocks", hang_rwlocks},
+		     {"reader", hang_reader},
 		     {"join", hang_join},
 		     {"lost_wakeup", hang_lost_wakeup},
 		     {"last_signal", hang_last_signal},
@@ -489,8 +530,9 @@ int main(int argc, char **argv)
 		hang_many(atoi(argv[2]));
 		return 0;
 	}
-	fprintf(stderr, "usage: hangs "
-			"mutexes|later|rwlocks|join|lost_wakeup|last_signal|uninterruptible|waitv|"
-			"idle|among_many|silent_peer|many N\n");
+	fprintf(stderr,
+		"usage: hangs "
+		"mutexes|later|rwlocks|reader|join|lost_wakeup|last_signal|uninterruptible|waitv|"
+		"idle|among_many|silent_peer|many N\n");
 	return 2;
 }

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "model/summary/parts.h"
+
+#define LASTING_NS NSEC_PER_SEC
 
 /* The lock's holder by its last sign. */
 static const struct thread *holder_of(const struct model *m, uint32_t lock)
@@ -139,14 +142,20 @@ static void find_behind(struct stuck_walk *w)
 
 	memset(w->when, 0, st->waits.n * sizeof(*w->when));
 	for (uint32_t i = 0; i < st->waits.n; i++) {
-		struct stuck_wait *end = &st->waits.v[i], *s = end;
+		struct stuck_wait *end = &st->waits.v[i], *s = end, *last = end;
+		const struct thread *root;
 		uint32_t circle;
 
-		for (; end && !end->circle && !w->when[end - st->waits.v]; end = next_of(w, end))
+		for (; end && !end->circle && !w->when[end - st->waits.v]; end = next_of(w, end)) {
 			w->when[end - st->waits.v] = i + 1;
+			last = end;
+		}
 		circle = !end ? 0 : end->circle ? end->circle : end->behind;
-		for (; s != end; s = next_of(w, s))
+		root = circle ? NULL : end ? end->root : last->thread;
+		for (; s != end; s = next_of(w, s)) {
 			s->behind = circle;
+			s->root = root;
+		}
 	}
 	for (size_t i = 0; i < st->waits.n; i++) {
 		const struct stuck_wait *next = next_of(w, &st->waits.v[i]);
@@ -184,7 +193,9 @@ static bool is_kept(const struct stuck_wait *w, const bool *chosen)
 		return true;
 	if (!chosen[w->thread->index])
 		return false;
-	return !w->with_life || w->behind || thread_was_killed(w->thread);
+	if (!w->with_life || w->behind || thread_was_killed(w->thread))
+		return true;
+	return reason_has(w->reason, TRAIT_HELD) && w->end - w->start >= LASTING_NS;
 }
 
 void summary_stuck(struct summary *s, const bool *chosen)

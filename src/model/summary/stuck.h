@@ -5,7 +5,8 @@
  * would ever have gone on.
  *
  * A process that exits leaves idle threads behind in their waits, and that is no hang. So waits
- * that ended with their process are here only if a signal killed it, or in a deadlock.
+ * that ended with their process are here only if a signal killed it, in a deadlock, or if they had
+ * lasted for a lock that some thread must have had.
  */
 #ifndef THAW_MODEL_STUCK_H
 #define THAW_MODEL_STUCK_H
@@ -39,6 +40,8 @@ struct stuck_wait {
 	uint32_t circle;		/* the circle that it is part of, from 1; 0: none */
 	uint32_t place;	 /* in the circle: it waits for the thread at the next place */
 	uint32_t behind; /* the same: the circle that it waits behind */
+	/* The last one of a row in which each waits for the next; NULL: that leads to a circle. */
+	const struct thread *root;
 };
 
 struct stuck {

@@ -235,6 +235,29 @@ static void test_deadlock(void **state)
 	       "process ended. 1 more thread stands behind them.");
 }
 
+static void test_standstill(void **state)
+{
+	const struct thread *a = stage_thread(&t, "auditor"), *b = stage_thread(&t, "restock");
+	const struct thread *c = stage_thread(&t, "kiosk");
+	size_t x = stage_lock(&t, LOCK_RWLOCK, "catalog"), y = stage_lock(&t, LOCK_MUTEX, "dock");
+	struct stuck_wait *w = stuck(c, x, NULL);
+
+	w->root = c;
+	w->of = 1;
+	w->reason = REASON_RWLOCK;
+	w = stuck(a, x, NULL);
+	w->root = a;
+	w->of = 1;
+	w->reason = REASON_RWLOCK;
+	stuck(b, y, a)->root = a;
+	expect("auditor is stuck: it waits for catalog, and who holds that is not known, since "
+	       "before the recording began. 2 more threads are stuck behind it. If one of them has "
+	       "catalog for reading, that is a deadlock.");
+	/* Nobody stands behind the two that wait for the lock. */
+	t.s.stuck.waits.n = 2;
+	assert_false(lead_standstill(&t.s, NULL, &x));
+}
+
 static void test_not_known_to_be_idle(void **state)
 {
 	const struct thread *a = stage_thread(&t, "consumer"), *b = stage_thread(&t, "producer");
@@ -503,6 +526,7 @@ int main(void)
 		TEST(test_one_thread),
 		TEST(test_no_common_name),
 		TEST(test_deadlock),
+		TEST(test_standstill),
 		TEST(test_not_known_to_be_idle),
 		TEST(test_one_of_many),
 		TEST(test_how_long_it_lasts),

@@ -216,6 +216,28 @@ static void test_went_on_and_ended(void **state)
 	finish(f, s);
 }
 
+/* A row that ends at a thread that does not wait; the process exits. */
+static void test_row_without_end(void **state)
+{
+	struct feed feed, *f = &feed;
+	const uint64_t long_after = 2000000000;
+	struct summary *s;
+
+	begin(f, 5);
+	SLEEP_ON(100, 2, 2, X, OP_WAIT, MUTEX_WORDS(3, 1, 0));
+	SLEEP_ON(110, 4, 4, Y, OP_WAIT, MUTEX_WORDS(2, 1, 0));
+	SLEEP_ON(120, 3, 3, Z, OP_WAIT, MUTEX_WORDS(1, 1, 0));
+	SLEEP_ON(130, 5, 5, 0x40000, OP_BITSET, 0, 0);
+	for (uint32_t i = 2; i <= 5; i++)
+		die(f, long_after + 100 * i, i, 0);
+	s = end(f, long_after + 1000);
+	assert_int_equal(s->stuck.circles, 0);
+	for (uint32_t i = 2; i <= 4; i++)
+		assert_ptr_equal(stuck(s, i)->root, stuck(s, 3)->thread);
+	assert_null(stuck(s, 5)); /* it may have had nothing to do */
+	finish(f, s);
+}
+
 /* Asleep since before anybody looked, as the recorder was told. */
 static void test_since_before(void **state)
 {
@@ -330,11 +352,12 @@ static void test_long_row(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_circle),	       cmocka_unit_test(test_deadlock_is_a_stall),
-		cmocka_unit_test(test_ended),	       cmocka_unit_test(test_process_ended),
-		cmocka_unit_test(test_process_killed), cmocka_unit_test(test_went_on_and_ended),
-		cmocka_unit_test(test_since_before),   cmocka_unit_test(test_unwoken_pool),
-		cmocka_unit_test(test_file),	       cmocka_unit_test(test_long_row),
+		cmocka_unit_test(test_circle),		cmocka_unit_test(test_deadlock_is_a_stall),
+		cmocka_unit_test(test_ended),		cmocka_unit_test(test_process_ended),
+		cmocka_unit_test(test_process_killed),	cmocka_unit_test(test_went_on_and_ended),
+		cmocka_unit_test(test_row_without_end), cmocka_unit_test(test_since_before),
+		cmocka_unit_test(test_unwoken_pool),	cmocka_unit_test(test_file),
+		cmocka_unit_test(test_long_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

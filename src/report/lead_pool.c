@@ -20,6 +20,7 @@ struct idle_pool {
 	uint64_t total;
 	const struct wait_row *row; /* the longest of its waits */
 	size_t threads, alike;	    /* of them, named like the row's */
+	bool same_lock;		    /* they all wait for the same */
 	const struct thread *waker; /* who woke them most */
 };
 
@@ -84,7 +85,8 @@ static bool find_pool(const struct summary *s, struct idle_pool *p)
 						.pid = r->thread->pid,
 						.function = function,
 						.total = *sum,
-						.row = r};
+						.row = r,
+						.same_lock = true};
 	}
 	map_done(&sums);
 	return p->row && all >= imposed_ns(s) / 2;
@@ -97,32 +99,53 @@ static bool in_pool(const struct summary *s, const void *arg, const struct wait_
 	return r->thread->pid == p->pid && guessed_in(s, p->chosen, r) == p->function;
 }
 
-static bool is_alike(const char *a, const char *b)
+static uint32_t pool_lock(const struct summary *s, const struct wait_row *r)
 {
-	size_t n = finding_stem(a);
-
-	return n == finding_stem(b) && !strncmp(a, b, n);
+	return r->lock ? locks_index(&s->model->locks, r->lock) + 1 : 0;
 }
 
-static void find_members(const struct summary *s, struct idle_pool *p)
+static uint64_t stem_of(const struct wait_row *r)
+{
+	return map_hash_bytes(r->thread->name, finding_stem(r->thread->name));
+}
+
+/* How many members have a name of each stem: by its hash. */
+static void count_stems(const struct summary *s, struct idle_pool *p, struct map *stems)
 {
 	const struct tally *t = &s->model->tally;
 	struct map members = {0};
 
-	for (size_t i = 0; i < t->waits.n; i++)
-		if (in_pool(s, p, &t->waits.v[i]) && t->waits.v[i].total > p->row->total)
-			p->row = &t->waits.v[i];
 	for (size_t i = 0; i < t->waits.n; i++) {
 		const struct wait_row *r = &t->waits.v[i];
 		bool fresh;
 
 		if (!in_pool(s, p, r))
 			continue;
+		p->same_lock &= pool_lock(s, r) == pool_lock(s, p->row);
 		map_put(&members, r->thread->index, &fresh);
 		p->threads += fresh;
-		p->alike += fresh && is_alike(r->thread->name, p->row->thread->name);
+		*map_put(stems, stem_of(r), NULL) += fresh;
 	}
 	map_done(&members);
+}
+
+/* Those of whom most have one name stand for all: the longest of their waits. */
+static void find_members(const struct summary *s, struct idle_pool *p)
+{
+	const struct tally *t = &s->model->tally;
+	struct map stems = {0};
+
+	count_stems(s, p, &stems);
+	for (size_t i = 0; i < t->waits.n; i++) {
+		const struct wait_row *r = &t->waits.v[i];
+		size_t alike = in_pool(s, p, r) ? *map_get(&stems, stem_of(r)) : 0;
+
+		if (alike < p->alike || !alike || (alike == p->alike && r->total <= p->row->total))
+			continue;
+		p->alike = alike;
+		p->row = r;
+	}
+	map_done(&stems);
 }
 
 static void say_pool(const struct summary *s, const struct idle_pool *p, struct buf *b)
@@ -140,7 +163,7 @@ static void say_pool(const struct summary *s, const struct idle_pool *p, struct 
 	else
 		buf_printf(b, "%zu threads such as %s were mostly ", p->threads, text);
 	buf_printf(b, "%s", words_doing(text, sizeof(text), INTERVAL_WAITING, waits_in(r)));
-	if (lock < s->locks.n && s->locks.v[lock].named)
+	if (p->same_lock && lock < s->locks.n && s->locks.v[lock].named)
 		buf_printf(b, " (%s)", words_safe(text, sizeof(text), s->locks.v[lock].name, 60));
 	lead_in(b, s, p->function, r->kstack, r->ustack);
 	lead_say_wakers(s, p->waker, b);

@@ -205,6 +205,15 @@ def check_failure_with_exit_0(tree):
     fails(tree, "FAIL a: it is so")
 
 
+def check_skips_of_unit_tests_count(tree):
+    """As cmocka writes them."""
+    tree.script("build/asan/unit/x/test_x", "echo '1..2'; echo 'ok 1 - test_a'; echo 'not ok 2 # SKIP test_b'", 2,
+                "unit/x/test_x")
+    tree.file("test/unit/x/test_x.c", "")
+    status, lines = tree.run()
+    assert status == 0 and any(line.startswith("skip unit/x/test_x test_b: ") for line in lines), lines[-20:]
+
+
 def check_each_tier_honours_an_exit_status(tree):
     """Silent, and with a status: nothing of that may pass in any tier."""
     silent = "exit 7"
@@ -436,9 +445,11 @@ def check_fresh_debian_lacks_nothing(_tree):
 
     hosts = ("live refused: this kernel takes 3 for 2 (Debian's and Ubuntu's refuse)", "attack a: there is no /dev/fuse",
              "perfetto demo: trace_processor agrees: THAW_TRACE_PROCESSOR names none", "live full: cannot mount",
+             "unit/symbol/test_sandbox test_memory_limit: this machine, or this build, does not have what it takes",
              "live throttled: there is no cgroup with a limit on the CPU time to be had here")
     assert judged(*hosts).returncode == 0, judged(*hosts)
-    for lack in ("live perf_of_a_command: there is no perf", "live go: there is no go (Debian package golang-1.19-go)",
+    for lack in ("unit/symbol/test_files test_a: this machine, or this build, does not have what it takes",
+                 "live perf_of_a_command: there is no perf", "live go: there is no go (Debian package golang-1.19-go)",
                  "attack frozen_disk: there is no mkfs.ext4 (Debian package e2fsprogs)", "lint types: there is no tsc",
                  "all of browser: npm ci failed: E404", "all of formats/speedscope: it is not installed"):
         said = judged(*hosts, lack)

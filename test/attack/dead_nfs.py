@@ -7,7 +7,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
 from deadnfs import DeadNfs, known  # noqa: E402
@@ -54,6 +53,12 @@ def waits(pid):
         return f.read().rsplit(")", 1)[1].split()[0] == "D" and g.read().split()[0] == READ
 
 
+def spins(pid):
+    """It has used a fifth of a second in user space."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[11]) > os.sysconf("SC_CLK_TCK") / 5
+
+
 def recorded(*args):
     r = start([THAW, "record", "-d", "1", "-o", "c.thaw", *args])
     try:
@@ -86,9 +91,10 @@ def test_nfs_program():
     with served({"prog": open(WORKLOAD, "rb").read()}) as fs:
         q = subprocess.Popen([fs.path("prog"), "spin", "1", "600"], stdout=subprocess.DEVNULL)
         try:
+            # By then it has read all of itself that it needs.
+            wait_until(lambda: spins(q.pid), 60, "the program does not run")
             with open(f"/proc/{q.pid}/maps", encoding="ascii") as f:
                 check(fs.path("prog") in f.read(), "the program is mapped")
-            time.sleep(1)   # until it has read all of itself that it needs
             fs.stop_answering()
             said = recorded("-p", q.pid)
             found, rep, path = info("c.thaw"), report("c.thaw"), fs.path("prog")

@@ -149,16 +149,11 @@ static void *map_alone(int fd, size_t len)
 }
 
 /* The same for a map that libbpf has mapped. */
-static void let_inherit(const struct bpf_map *map, void *at, bool may)
+static void keep_alone(const struct bpf_map *map, void *at)
 {
 	size_t len = (bpf_map__value_size(map) + ARCH_PAGE - 1) & ~(size_t)(ARCH_PAGE - 1);
 
-	(void)madvise(at, len, may ? MADV_DOFORK : MADV_DONTFORK);
-}
-
-void bpf_variables_for(struct bpf_engine *b, bool children)
-{
-	let_inherit(b->skel->maps.bss, b->skel->bss, children);
+	(void)madvise(at, len, MADV_DONTFORK);
 }
 
 static size_t big_bytes(const struct big *g)
@@ -236,8 +231,8 @@ int bpf_load(struct bpf_engine *b, const struct plan *plan)
 	if (rc)
 		return err_set(rc, "the kernel did not take the probes: %s (%s)", strerror(-rc),
 			       complaint);
-	bpf_variables_for(b, false);
-	let_inherit(s->maps.rodata, s->rodata, false);
+	keep_alone(s->maps.bss, s->bss);
+	keep_alone(s->maps.rodata, s->rodata);
 	b->rings_len = b->n_rings * b->value_size;
 	b->rings = map_alone(bpf_map__fd(s->maps.rings), b->rings_len);
 	if (b->rings == MAP_FAILED) {

@@ -64,8 +64,6 @@ static inline struct ring_head *ring(struct bpf_engine *b, size_t cpu)
 /* ---- bpf_load.c: programs, rings and tables ---- */
 int bpf_load(struct bpf_engine *b, const struct plan *plan);
 void bpf_unload(struct bpf_engine *b);
-/* Do children that are made now inherit the probes' variables? At first they do not. */
-void bpf_variables_for(struct bpf_engine *b, bool children);
 bool bpf_unwind_arrays(struct engine *e, struct unwind_arrays *ret);
 
 /* ---- bpf_events.c: the sampling clocks and the side-band ---- */

@@ -122,8 +122,11 @@ static int attach_clocks(struct bpf_engine *b)
 
 static int hand_over(struct bpf_engine *b, const link_vec *links)
 {
-	struct sentinel_opts o = {
-		.fuse = &b->skel->bss->fuse, .clocks = b->ticking.v, .n_clocks = b->ticking.n};
+	struct sentinel_opts o = {.fuse = &b->skel->bss->fuse,
+				  .map = bpf_map__fd(b->skel->maps.bss),
+				  .mapped = b->skel->bss,
+				  .clocks = b->ticking.v,
+				  .n_clocks = b->ticking.n};
 	VEC(int) fds = {0};
 	int rc;
 
@@ -131,10 +134,7 @@ static int hand_over(struct bpf_engine *b, const link_vec *links)
 		vec_push(&fds, bpf_link__fd(links->v[i]));
 	o.keep = fds.v;
 	o.n_keep = fds.n;
-	/* It looks at the fuse. */
-	bpf_variables_for(b, true);
 	rc = sentinel_start(&b->sentinel, &o);
-	bpf_variables_for(b, false);
 	vec_done(&fds);
 	return rc;
 }

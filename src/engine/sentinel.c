@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -36,6 +38,16 @@ static void close_others(const int *sorted, size_t n)
 		from = (unsigned)sorted[i] + 1;
 	}
 	syscall(SYS_close_range, from, ~0u, 0);
+}
+
+/* The page of the fuse, for reading alone, at the address that it has in the recorder. */
+static bool map_fuse(const struct sentinel_opts *o)
+{
+	uintptr_t from = (uintptr_t)o->fuse & -(uintptr_t)ARCH_PAGE;
+	uintptr_t to = (uintptr_t)(o->fuse + 1);
+
+	return !o->map || mmap((void *)from, to - from, PROT_READ, MAP_SHARED | MAP_FIXED, o->map,
+			       (off_t)(from - (uintptr_t)o->mapped)) != MAP_FAILED;
 }
 
 /*
@@ -75,6 +87,8 @@ int sentinel_start(struct sentinel *s, const struct sentinel_opts *o)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NAME, "thaw-sentinel");
 		setsid();
+		if (!map_fuse(o))
+			_exit(1);
 		close_others(fds, n);
 		stand_guard(o, collector);
 		_exit(0);

@@ -22,7 +22,10 @@ struct sentinel {
 
 struct sentinel_opts {
 	const struct fuse *fuse; /* shared with the probes */
-	const int *keep;	 /* descriptors that it takes over: close yours */
+	/* The map that the fuse is in, and where that is mapped, if children do not inherit it. */
+	int map; /* 0: they do */
+	const void *mapped;
+	const int *keep; /* descriptors that it takes over: close yours */
 	size_t n_keep;
 	const int *clocks; /* perf events to switch off; the recorder has them too */
 	size_t n_clocks;

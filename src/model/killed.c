@@ -54,7 +54,8 @@ void killed_settle(struct model *m)
 		if (!w->thread || !w->thread->exit_ts)
 			continue;
 		tally_not_woken(&m->tally, w->row, &w->waker, w->ns);
-		locks_row(&m->locks, w->lock - 1, w->thread)->open++;
+		if (w->end - w->start >= m->locks.min_wait)
+			locks_row(&m->locks, w->lock - 1, w->thread)->open++;
 		vec_push(&m->open, (struct open_wait){.thread = w->thread,
 						      .start = w->start,
 						      .end = w->end,

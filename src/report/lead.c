@@ -37,6 +37,19 @@ void lead_group(struct buf *b, const struct finding *f)
 				      f->victims.n ? f->victims.v[0]->name : f->group, 15));
 }
 
+void lead_say_some(struct buf *b, const struct thread *one, size_t n, size_t alike)
+{
+	char name[TEXT];
+
+	words_safe(name, sizeof(name), one->name, 15);
+	if (n == 1)
+		buf_printf(b, "%s", name);
+	else if (alike == n)
+		buf_printf(b, "%zu %.*s threads", n, (int)finding_stem(name), name);
+	else
+		buf_printf(b, "%zu threads such as %s", n, name);
+}
+
 static void say_command(struct buf *b, const struct facts *f)
 {
 	char word[TEXT];

@@ -93,6 +93,9 @@ void lead_culprit(const struct summary *s, const struct blame_sum *r, struct buf
 
 /* The threads that the finding is about: "worker-1", "4 worker threads". */
 void lead_group(struct buf *b, const struct finding *f);
+/* The same of n threads that the finding does not know, so many of them named like this one:
+ * "worker-1", "4 worker threads", "4 threads such as worker-1". */
+void lead_say_some(struct buf *b, const struct thread *one, size_t n, size_t alike);
 /*
  * What a holder did: BEFORE and "waiting for the disk"; of several things, each with its share,
  * ", 51% of that time waiting for the disk, 40% running"; nothing where it is not known.

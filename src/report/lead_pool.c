@@ -154,14 +154,8 @@ static void say_pool(const struct summary *s, const struct idle_pool *p, struct 
 	size_t lock = r->lock ? summary_lock(s, r->lock - 1) : SIZE_MAX;
 	char text[TEXT];
 
-	words_safe(text, sizeof(text), r->thread->name, 15);
-	if (p->threads == 1)
-		buf_printf(b, "%s was mostly ", text);
-	else if (p->alike == p->threads)
-		buf_printf(b, "%zu %.*s threads were mostly ", p->threads, (int)finding_stem(text),
-			   text);
-	else
-		buf_printf(b, "%zu threads such as %s were mostly ", p->threads, text);
+	lead_say_some(b, r->thread, p->threads, p->alike);
+	buf_printf(b, p->threads == 1 ? " was mostly " : " were mostly ");
 	buf_printf(b, "%s", words_doing(text, sizeof(text), INTERVAL_WAITING, waits_in(r)));
 	if (p->same_lock && lock < s->locks.n && s->locks.v[lock].named)
 		buf_printf(b, " (%s)", words_safe(text, sizeof(text), s->locks.v[lock].name, 60));

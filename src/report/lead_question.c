@@ -112,20 +112,6 @@ static struct questions find_questions(const struct summary *s)
 	return q;
 }
 
-static void say_who(const struct questions *q, struct buf *b)
-{
-	char name[TEXT];
-
-	words_safe(name, sizeof(name), q->first->thread->name, 15);
-	if (q->together == 1)
-		buf_printf(b, "%s has been ", name);
-	else if (q->named_alike == q->together)
-		buf_printf(b, "%zu %.*s threads have been ", q->together, (int)finding_stem(name),
-			   name);
-	else
-		buf_printf(b, "%zu threads such as %s have been ", q->together, name);
-}
-
 static void say_doubt(const struct questions *q, struct buf *b)
 {
 	switch (stuck_in(q->first)) {
@@ -147,7 +133,8 @@ bool lead_question(const struct summary *s, struct buf *b)
 
 	if (!q.first || !b)
 		return q.first;
-	say_who(&q, b);
+	lead_say_some(b, q.first->thread, q.together, q.named_alike);
+	buf_printf(b, q.together == 1 ? " has been " : " have been ");
 	lead_say_wait(s, q.first, b);
 	buf_printf(b, ".");
 	if (q.others)

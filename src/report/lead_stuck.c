@@ -202,39 +202,44 @@ static bool is_root(const struct stuck_wait *w)
 	       thread_is_subject(w->thread) && (w->before || w->end - w->start >= STUCK_NS);
 }
 
-/* How many stand behind it. Those that wait for the same lock count only if others do, too. */
-static size_t stuck_behind(const struct stuck *st, const struct stuck_wait *root)
+/* By thread: how many stand behind it. By lock: how many wait for it. */
+static void count_behind(const struct stuck *st, struct map *behind, struct map *beside)
 {
-	size_t behind = 0, beside = 0;
-
 	for (size_t i = 0; i < st->waits.n; i++) {
 		const struct stuck_wait *w = &st->waits.v[i];
 
-		behind += w != root && w->root == root->thread;
-		beside += w->root != root->thread && w->of == root->of;
+		if (w->root && w->root != w->thread)
+			++*map_put(behind, w->root->index, NULL);
+		if (w->of)
+			++*map_put(beside, w->of, NULL);
 	}
-	return behind ? behind + beside : 0;
 }
 
-static const struct stuck_wait *find_root(const struct stuck *st, size_t *ret_behind)
+/* Those that wait for the same lock count only if others stand behind one of them. */
+static const struct stuck_wait *find_root(const struct stuck *st, uint64_t *ret_behind)
 {
 	const struct stuck_wait *root = NULL;
+	struct map behind = {0}, beside = {0};
 
 	*ret_behind = 0;
+	count_behind(st, &behind, &beside);
 	for (size_t i = 0; i < st->waits.n; i++) {
-		size_t n = is_root(&st->waits.v[i]) ? stuck_behind(st, &st->waits.v[i]) : 0;
+		const struct stuck_wait *w = &st->waits.v[i];
+		const uint64_t *n = is_root(w) ? map_get(&behind, w->thread->index) : NULL;
 
-		if (n <= *ret_behind)
+		if (!n || *n + *map_get(&beside, w->of) - 1 <= *ret_behind)
 			continue;
-		*ret_behind = n;
-		root = &st->waits.v[i];
+		*ret_behind = *n + *map_get(&beside, w->of) - 1;
+		root = w;
 	}
+	map_done(&behind);
+	map_done(&beside);
 	return root;
 }
 
 bool lead_standstill(const struct summary *s, struct buf *b, size_t *ret_lock)
 {
-	size_t behind;
+	uint64_t behind;
 	const struct stuck_wait *root = find_root(&s->stuck, &behind);
 	char name[TEXT];
 
@@ -248,7 +253,7 @@ bool lead_standstill(const struct summary *s, struct buf *b, size_t *ret_lock)
 	say_where(b, s, root);
 	buf_printf(b, ", and who holds that is not known");
 	say_since(b, s, root, 1);
-	buf_printf(b, ". %zu more thread%s stuck behind it.", behind,
+	buf_printf(b, ". %" PRIu64 " more thread%s stuck behind it.", behind,
 		   behind == 1 ? " is" : "s are");
 	if (root->reason != REASON_RWLOCK)
 		return true;

@@ -2,6 +2,8 @@
 /* The first sentence of a report, case by case. */
 #include "unit/report/stage.h"
 
+#include <stdlib.h>
+
 #include "report/lead.h"
 #include "wire/state.h"
 
@@ -256,6 +258,30 @@ static void test_standstill(void **state)
 	/* Nobody stands behind the two that wait for the lock. */
 	t.s.stuck.waits.n = 2;
 	assert_false(lead_standstill(&t.s, NULL, &x));
+}
+
+/* A hundred thousand that wait for one lock are looked at once each, not once for each other. */
+static void test_standstill_of_many(void **state)
+{
+	enum { N = 100000 };
+	size_t x = stage_lock(&t, LOCK_RWLOCK, "catalog"), y = stage_lock(&t, LOCK_MUTEX, "dock");
+	struct thread *all = calloc(N, sizeof(*all));
+	const struct thread *last = &all[N - 1];
+	struct stuck_wait *w;
+
+	assert_non_null(all);
+	for (uint32_t i = 0; i < N; i++) {
+		all[i] = (struct thread){.index = 1000 + i, .name = (char *)"kiosk"};
+		w = stuck(&all[i], x, NULL);
+		w->root = &all[i];
+		w->of = 1;
+		w->reason = REASON_RWLOCK;
+	}
+	stuck(stage_thread(&t, "restock"), y, last)->root = last;
+	expect("kiosk is stuck: it waits for catalog, and who holds that is not known, since "
+	       "before the recording began. 100000 more threads are stuck behind it. If one of "
+	       "them has catalog for reading, that is a deadlock.");
+	free(all);
 }
 
 static void test_not_known_to_be_idle(void **state)
@@ -527,6 +553,7 @@ int main(void)
 		TEST(test_no_common_name),
 		TEST(test_deadlock),
 		TEST(test_standstill),
+		TEST(test_standstill_of_many),
 		TEST(test_not_known_to_be_idle),
 		TEST(test_one_of_many),
 		TEST(test_how_long_it_lasts),

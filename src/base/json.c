@@ -43,31 +43,36 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-#define EIGHT(byte) (0x0101010101010101ull * (byte))
-
-/* The high bit of some byte is set if one of the eight is 0. */
-static uint64_t any_zero(uint64_t v)
+static bool block_is_plain(const uint8_t *p)
 {
-	return (v - EIGHT(1)) & ~v;
+	text_block v = text_block_at(p);
+
+	return text_block_all((text_block)((v >= 0x20) & (v < 0x7f) & (v != '"') & (v != '\\')));
 }
 
-static bool all_plain(const unsigned char *s)
+/* What quote_plain() may write. */
+static size_t quoted_room(size_t len)
 {
-	uint64_t v, odd;
-
-	memcpy(&v, s, sizeof(v));
-	odd = v | ((v - EIGHT(0x20)) & ~v) | any_zero(v ^ EIGHT(0x7f)) | any_zero(v ^ EIGHT('"')) |
-	      any_zero(v ^ EIGHT('\\'));
-	return !(odd & EIGHT(0x80));
+	return len + 2 + TEXT_BLOCK;
 }
 
-/* How many bytes can be written as they are; nearly always all of them. */
+/* Writes s in quotes; where that ends, or NULL if a byte of s cannot be written as it is. */
+static uint8_t *quote_plain(uint8_t *to, const char *s, size_t len)
+{
+	*to++ = '"';
+	memcpy(to, s, len);
+	memset(to + len, ' ', TEXT_BLOCK);
+	for (size_t i = 0; i < len; i += TEXT_BLOCK)
+		if (!block_is_plain(to + i))
+			return NULL;
+	to[len] = '"';
+	return to + len + 1;
+}
+
 static size_t plain_len(const unsigned char *s, size_t len)
 {
 	size_t n = 0;
 
-	while (n + 8 <= len && all_plain(s + n))
-		n += 8;
 	while (n < len && is_plain(s[n]))
 		n++;
 	return n;
@@ -85,23 +90,10 @@ static void put_code(struct buf *out, const char *s, size_t n)
 			   0xdc00 + ((code - 0x10000) & 0x3ff));
 }
 
-static void quoted(struct buf *out, const char *val)
+static void quote_odd(struct buf *out, const char *val, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)val;
-	size_t len = strlen(val);
-	const unsigned char *end = s + len;
+	const unsigned char *s = (const unsigned char *)val, *end = s + len;
 
-	if (plain_len(s, len) == len) {
-		uint8_t *to;
-
-		buf_reserve(out, len + 2);
-		to = out->p + out->len;
-		to[0] = '"';
-		memcpy(to + 1, s, len);
-		to[len + 1] = '"';
-		out->len += len + 2;
-		return;
-	}
 	buf_put_u8(out, '"');
 	while (s < end) {
 		size_t plain = plain_len(s, (size_t)(end - s));
@@ -130,29 +122,56 @@ static void quoted(struct buf *out, const char *val)
 	buf_put_u8(out, '"');
 }
 
+static void quoted(struct buf *out, const char *val)
+{
+	size_t len = strlen(val);
+	uint8_t *end;
+
+	buf_reserve(out, quoted_room(len));
+	end = quote_plain(out->p + out->len, val, len);
+	if (end)
+		out->len = (size_t)(end - out->p);
+	else
+		quote_odd(out, val, len);
+}
+
+static uint8_t *indent(uint8_t *to, int depth)
+{
+	*to++ = '\n';
+	memset(to, ' ', (size_t)depth);
+	return to + depth;
+}
+
 static void newline(struct json *j)
 {
 	struct buf *out = json_text(j);
 
 	if (j->tight)
 		return;
-	buf_put_u8(out, '\n');
-	buf_reserve(out, (size_t)j->depth);
-	memset(out->p + out->len, ' ', (size_t)j->depth);
-	out->len += (size_t)j->depth;
+	buf_reserve(out, 1 + (size_t)j->depth);
+	out->len = (size_t)(indent(out->p + out->len, j->depth) - out->p);
 }
 
+/* What stands before a value: half of the output. */
 static void lead(struct json *j, const char *key)
 {
+	struct buf *out = json_text(j);
+	uint8_t *to;
+
 	if (j->kept.len >= KEPT)
 		json_flush(j);
+	buf_reserve(out, 2 + (size_t)j->depth);
+	to = out->p + out->len;
 	if (j->need_comma)
-		buf_put_u8(json_text(j), ',');
-	if (j->depth)
-		newline(j);
+		*to++ = ',';
+	if (j->depth && !j->tight)
+		to = indent(to, j->depth);
+	out->len = (size_t)(to - out->p);
 	if (key) {
-		quoted(json_text(j), key);
-		json_put(j, j->tight ? ":" : ": ");
+		quoted(out, key);
+		buf_put_u8(out, ':');
+		if (!j->tight)
+			buf_put_u8(out, ' ');
 	}
 	j->need_comma = true;
 }

@@ -9,8 +9,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
+
+/*
+ * Most text is ASCII that nobody has to look at twice: it is passed on in blocks. A comparison of
+ * blocks sets all bits of the bytes for which it holds.
+ */
+#define TEXT_BLOCK 16
+typedef uint8_t text_block __attribute__((vector_size(TEXT_BLOCK)));
+
+static inline text_block text_block_at(const void *p)
+{
+	text_block v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline bool text_block_all(text_block held)
+{
+	uint64_t half[2];
+
+	memcpy(half, &held, sizeof(half));
+	return (half[0] & half[1]) == UINT64_MAX;
+}
 
 #define TEXT_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

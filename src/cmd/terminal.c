@@ -156,17 +156,37 @@ static bool is_plain(unsigned char c)
 	return (c >= 0x20 && c < 0x7f) || c == '\n';
 }
 
+static size_t plain_len(const char *p, size_t size)
+{
+	size_t n = 0;
+
+	for (; n + TEXT_BLOCK <= size; n += TEXT_BLOCK) {
+		text_block v = text_block_at(p + n);
+
+		if (!text_block_all((text_block)(((v >= 0x20) & (v < 0x7f)) | (v == '\n'))))
+			break;
+	}
+	while (n < size && is_plain((unsigned char)p[n]))
+		n++;
+	return n;
+}
+
+/* What needs no second look goes out as it came, if it is long enough to be worth a call. */
+static int gate_pass(struct gate *g, const char *p, size_t n)
+{
+	if (n <= sizeof(g->ready))
+		return gate_put(g, p, n);
+	return gate_flush(g) ? -1 : gate_write(g->fd, p, n);
+}
+
 static ssize_t cookie_write(void *ctx, const char *p, size_t size)
 {
 	struct gate *g = ctx;
 
 	for (size_t i = 0; i < size;) {
-		size_t n = 0;
+		size_t n = g->n ? 0 : plain_len(p + i, size - i);
 
-		while (!g->n && i + n < size && n < sizeof(g->ready) &&
-		       is_plain((unsigned char)p[i + n]))
-			n++;
-		if (n ? gate_put(g, p + i, n) : terminal_take(g, (unsigned char)p[i]))
+		if (n ? gate_pass(g, p + i, n) : terminal_take(g, (unsigned char)p[i]))
 			return 0;
 		i += n ? n : 1;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/sort.h"
 #include "model/summary/parts.h"
 
@@ -84,28 +85,49 @@ static int summary_descending(uint64_t a, uint64_t b)
 	return (a < b) - (a > b);
 }
 
+/* A thread, and what a comparison would otherwise ask of it again and again. */
+struct ranked {
+	const struct thread *thread;
+	uint64_t weight;
+	bool active;
+};
+
 static int by_order(const void *pa, const void *pb, void *arg)
 {
-	const struct thread *a = *(const struct thread *const *)pa;
-	const struct thread *b = *(const struct thread *const *)pb;
+	const struct ranked *ra = pa, *rb = pb;
+	const struct thread *a = ra->thread, *b = rb->thread;
 	enum thread_order order = *(enum thread_order *)arg;
-	int c = summary_descending(is_active(a), is_active(b));
+	int c = summary_descending(ra->active, rb->active);
 
 	if (!c && order == ORDER_TELLING)
 		c = !!(a->flags & THREAD_OWN) - !!(b->flags & THREAD_OWN);
 	if (!c && order == ORDER_NAME)
 		c = strcmp(a->name, b->name);
 	if (!c)
-		c = summary_descending(summary_weight(a, order), summary_weight(b, order));
+		c = summary_descending(ra->weight, rb->weight);
 	if (!c)
 		c = summary_descending(a->total[INTERVAL_WAITING], b->total[INTERVAL_WAITING]);
 	return c ? c : (a->index > b->index) - (a->index < b->index);
 }
 
+static void sort_threads(struct summary *s, enum thread_order order)
+{
+	struct ranked *ranks = mem_alloc(s->threads.n * sizeof(*ranks));
+
+	for (size_t i = 0; i < s->threads.n; i++) {
+		const struct thread *t = s->threads.v[i];
+
+		ranks[i] = (struct ranked){t, summary_weight(t, order), is_active(t)};
+	}
+	qsort_r(ranks, s->threads.n, sizeof(*ranks), by_order, &order);
+	for (size_t i = 0; i < s->threads.n; i++)
+		s->threads.v[i] = ranks[i].thread;
+	free(ranks);
+}
+
 static void take_threads(struct summary *s, const struct summary_opts *opts, bool *chosen)
 {
 	const struct timeline *t = &s->model->timeline;
-	enum thread_order order = opts->order;
 
 	for (size_t i = 0; i < t->threads.n; i++) {
 		const struct thread *th = t->threads.v[i];
@@ -122,7 +144,7 @@ static void take_threads(struct summary *s, const struct summary_opts *opts, boo
 			s->reasons[r] += th->waits[r];
 	}
 	if (s->threads.n)
-		qsort_r(s->threads.v, s->threads.n, sizeof(*s->threads.v), by_order, &order);
+		sort_threads(s, opts->order);
 }
 
 static int by_self(const void *pa, const void *pb)

@@ -78,10 +78,10 @@ static bool is_named_alike(const char *a, const char *b)
 	return n == finding_stem(b) && !strncmp(a, b, n);
 }
 
-/* Those that wait as the first one does, and all others. */
+/* Those that wait as the first one does, and all others: of them, pools that nobody woke. */
 struct questions {
 	const struct stuck_wait *first;
-	size_t together, named_alike, others;
+	size_t together, named_alike, others, pools;
 };
 
 static struct questions find_questions(const struct summary *s)
@@ -100,16 +100,29 @@ static struct questions find_questions(const struct summary *s)
 	}
 	for (size_t i = 0; q.first && i < st->waits.n; i++) {
 		const struct stuck_wait *w = &st->waits.v[i];
-		bool together;
+		enum doubt d = doubt_of(s, w);
+		bool together = d == most && is_same_place(s, w, q.first);
 
-		if (!doubt_of(s, w))
+		if (!d)
 			continue;
-		together = doubt_of(s, w) == most && is_same_place(s, w, q.first);
 		q.together += together;
 		q.others += !together;
+		q.pools += !together && d == DOUBT_POOL;
 		q.named_alike += together && is_named_alike(w->thread->name, q.first->thread->name);
 	}
 	return q;
+}
+
+static void say_others(const struct questions *q, struct buf *b)
+{
+	if (!q->others)
+		return;
+	if (q->pools == q->others)
+		buf_printf(b, " %zu more thread%s waited as well, as it seems for work.", q->others,
+			   q->others == 1 ? "" : "s");
+	else
+		buf_printf(b, " %zu more thread%s not go on either.", q->others,
+			   q->others == 1 ? " did" : "s did");
 }
 
 static void say_doubt(const struct questions *q, struct buf *b)
@@ -137,9 +150,7 @@ bool lead_question(const struct summary *s, struct buf *b)
 	buf_printf(b, q.together == 1 ? " has been " : " have been ");
 	lead_say_wait(s, q.first, b);
 	buf_printf(b, ".");
-	if (q.others)
-		buf_printf(b, " %zu more thread%s not go on either.", q.others,
-			   q.others == 1 ? " did" : "s did");
+	say_others(&q, b);
 	say_doubt(&q, b);
 	if (!q.others)
 		buf_printf(b, " Nothing else is known to be held up.");

@@ -405,7 +405,7 @@ static void test_pool_that_nobody_woke(void **state)
 	/* A thread whose wait is not known to be idle at all is told first. */
 	w = stuck(stage_thread(&t, "closer"), stage_lock(&t, LOCK_MUTEX, "log_lock"), NULL);
 	expect("closer has been waiting for a mutex (log_lock), since before the recording began. "
-	       "2 more threads did not go on either.");
+	       "2 more threads waited as well, as it seems for work.");
 }
 
 /* What comes from outside may be work, or the answer to a question. */

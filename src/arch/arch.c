@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/x86_64/kernel.h"
 #include "arch/x86_64/libc.h"
 
 static const char *const x86_64_calls[] = {
@@ -13,7 +14,8 @@ static const char *const x86_64_calls[] = {
 
 /* The first is for captures that do not name their machine. */
 static const struct arch known[] = {
-	{"x86_64", x86_64_calls, sizeof(x86_64_calls) / sizeof(*x86_64_calls), X86_64_LIBC},
+	{"x86_64", x86_64_calls, sizeof(x86_64_calls) / sizeof(*x86_64_calls), X86_64_LIBC,
+	 X86_64_KERNEL_BEGIN, X86_64_KERNEL_END},
 };
 
 const struct arch *arch_find(const char *machine)

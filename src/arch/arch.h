@@ -25,6 +25,7 @@ struct arch {
 	const char *const *calls;
 	unsigned n_calls;
 	struct arch_libc libc;
+	uint64_t kernel_begin, kernel_end; /* the kernel's code and that of its modules */
 };
 
 /*

@@ -10,7 +10,7 @@ void klock_settle(struct engine *e, uint64_t addr, uint32_t flags, uint32_t *wha
 
 	if (*what != KLOCK_ANY)
 		return;
-	if (addr >= ARCH_KERNEL_IMAGE && addr < ARCH_KERNEL_MODULES_END) {
+	if (addr >= ARCH_KERNEL_BEGIN && addr < ARCH_KERNEL_END) {
 		*what = KLOCK_GLOBAL;
 		*of = addr; /* as the offsets of the kernel's frames */
 		return;

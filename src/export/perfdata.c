@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arch/arch.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/units.h"
@@ -25,8 +26,6 @@
 #include "wire/meta.h"
 
 #define PATH_MAX_BYTES (PATH_MAX - 1u)
-#define KERNEL_BEGIN 0xffffffff80000000ull
-#define KERNEL_END 0xffffffffff000000ull
 /* Addresses for modules without a known mapping: above what processes use, 4 GiB each. */
 #define MADE_UP 0x600000000000ull
 #define MADE_UP_BYTES (1ull << 32)
@@ -151,12 +150,15 @@ static int put_map(struct perfdata *p, uint32_t pid, const struct perf_range *r,
 static int put_kernel_map(struct perfdata *p)
 {
 	const char *at = reader_meta(p->job->reader, META_KERNEL_TEXT, 0);
+	const struct arch *a = arch_find(reader_meta(p->job->reader, META_MACHINE, 0));
 
+	if (!a)
+		return 0;
 	perfdata_begin(p, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 	u32(p, NOBODY);
 	u32(p, 0);
-	u64(p, KERNEL_BEGIN);
-	u64(p, KERNEL_END - KERNEL_BEGIN);
+	u64(p, a->kernel_begin);
+	u64(p, a->kernel_end - a->kernel_begin);
 	u64(p, at ? strtoull(at, NULL, 16) : 0);
 	perfdata_text(p, "[kernel.kallsyms]_text", PATH_MAX_BYTES);
 	return end_with(p, NOBODY, 0, 0, 0);

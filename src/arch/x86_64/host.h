@@ -2,18 +2,15 @@
 #ifndef THAW_ARCH_X86_64_HOST_H
 #define THAW_ARCH_X86_64_HOST_H
 
+#include "arch/x86_64/kernel.h"
+
 #define ARCH_NAME "x86_64"  /* as `uname -m` has it */
 #define ARCH_WORDS "x86-64" /* as people write it */
 #define ARCH_ELF EM_X86_64
 #define ARCH_PAGE 4096u
 
-/*
- * The kernel's own data and that of its modules lie in the top 2 GiB of the addresses
- * (Documentation/arch/x86/x86_64/mm.rst). Nothing else lies below them there: allocated memory,
- * CPUs' variables included, is far lower.
- */
-#define ARCH_KERNEL_IMAGE 0xffffffff80000000ull
-#define ARCH_KERNEL_MODULES_END 0xffffffffff000000ull
+#define ARCH_KERNEL_BEGIN X86_64_KERNEL_BEGIN
+#define ARCH_KERNEL_END X86_64_KERNEL_END
 
 /* Registers as DWARF numbers them (System V ABI, figure 3.36). */
 #define ARCH_DWARF_BX 3

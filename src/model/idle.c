@@ -136,11 +136,6 @@ static void add_wakers(struct idle *d)
 	}
 }
 
-static bool may_be_lock(const struct stay *s)
-{
-	return s->reason == REASON_SEMAPHORE || s->reason == REASON_FUTEX;
-}
-
 /* By place and process: how many threads have their home there, and how often they were woken. */
 static void decide_stays(struct idle *d)
 {
@@ -158,7 +153,8 @@ static void decide_stays(struct idle *d)
 		struct stay *s = &d->stays.v[i];
 		uint64_t *n = map_get(&homes, map_mix(s->place) + s->thread->pid);
 		uint64_t *wakes = map_get(&woken, map_mix(s->place) + s->thread->pid);
-		bool woken_once = wakes && *wakes, seen = woken_once || !may_be_lock(s);
+		bool woken_once = wakes && *wakes,
+		     seen = woken_once || !reason_has(s->reason, TRAIT_UNSURE);
 		bool together = s->bursts && s->bursts * 2 >= s->wakes;
 		bool turns = s->by_peer && s->by_peer * 2 >= s->by_thread;
 		bool timer = s->timers && s->by_timer >= s->total / 2 &&

@@ -122,8 +122,7 @@ static inline enum interval_kind class_kind(unsigned class)
 		return INTERVAL_RUNNING;
 	if (class == CLASS_LOST)
 		return INTERVAL_LOST;
-	return class == REASON_RUN_QUEUE || class == REASON_THROTTLED ? INTERVAL_RUNNABLE
-								      : INTERVAL_WAITING;
+	return reason_is_runnable(class) ? INTERVAL_RUNNABLE : INTERVAL_WAITING;
 }
 
 /* scan.c: intervals, waits and samples, thread by thread. */

@@ -39,6 +39,7 @@ enum reason_trait {
 	TRAIT_QUIET = 64,
 	TRAIT_LOCK = 128,
 	TRAIT_HELD = 256,
+	TRAIT_UNSURE = 512,
 };
 
 /* What was decided, and by what. */

@@ -533,6 +533,6 @@ int main(int argc, char **argv)
 	fprintf(stderr,
 		"usage: hangs "
 		"mutexes|later|rwlocks|reader|join|lost_wakeup|last_signal|uninterruptible|waitv|"
-		"idle|among_many|silent_peer|many N\n");
+		"idle|among_many|silent_peer [exit], or many N\n");
 	return 2;
 }

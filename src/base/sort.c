@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A radix sort, lowest digit first: each pass keeps the order of the pass before. */
+/*
+ * By a number: a radix sort, lowest digit first; each pass keeps the order of the pass before.
+ * By comparing: a merge of addresses, so that large things are moved only once.
+ */
 #include "base/sort.h"
 
 #include <stdbool.h>
@@ -8,7 +11,7 @@
 
 #include "base/mem.h"
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, FEW = 48 };
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, FEW = 48, FEW_MERGED = 8 };
 
 static void insert_each(struct sort_key *v, size_t n)
 {
@@ -77,4 +80,73 @@ void sort_keys(struct sort_key *v, size_t n)
 	if (from != v)
 		memcpy(v, from, n * sizeof(*v));
 	free(room);
+}
+
+struct sort_order {
+	int (*compare)(const void *, const void *, void *);
+	void *arg;
+};
+
+static void insert_addresses(const char **v, size_t n, const struct sort_order *o)
+{
+	for (size_t i = 1; i < n; i++) {
+		const char *p = v[i];
+		size_t j = i;
+
+		for (; j && o->compare(v[j - 1], p, o->arg) > 0; j--)
+			v[j] = v[j - 1];
+		v[j] = p;
+	}
+}
+
+/* `room` holds half of them. */
+static void merge_addresses(const char **v, size_t n, const char **room, const struct sort_order *o)
+{
+	size_t half = n / 2, a = 0, b = half, to = 0;
+
+	if (n <= FEW_MERGED) {
+		insert_addresses(v, n, o);
+		return;
+	}
+	merge_addresses(v, half, room, o);
+	merge_addresses(v + half, n - half, room, o);
+	if (o->compare(v[half - 1], v[half], o->arg) <= 0)
+		return;
+	memcpy(room, v, half * sizeof(*v));
+	while (a < half && b < n)
+		v[to++] = o->compare(room[a], v[b], o->arg) <= 0 ? room[a++] : v[b++];
+	memcpy(v + to, room + a, (half - a) * sizeof(*v));
+}
+
+void sort_with(void *v, size_t n, size_t size, int (*compare)(const void *, const void *, void *),
+	       void *arg)
+{
+	const struct sort_order o = {compare, arg};
+	const char **order;
+	char *sorted;
+
+	if (n < 2)
+		return;
+	order = mem_alloc((n + n / 2) * sizeof(*order));
+	for (size_t i = 0; i < n; i++)
+		order[i] = (const char *)v + i * size;
+	merge_addresses(order, n, order + n, &o);
+	sorted = mem_alloc(n * size);
+	for (size_t i = 0; i < n; i++)
+		memcpy(sorted + i * size, order[i], size);
+	memcpy(v, sorted, n * size);
+	free(sorted);
+	free(order);
+}
+
+static int compare_two(const void *a, const void *b, void *arg)
+{
+	int (*const *compare)(const void *, const void *) = arg;
+
+	return (*compare)(a, b);
+}
+
+void sort_by(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+	sort_with(v, n, size, compare_two, &compare);
 }

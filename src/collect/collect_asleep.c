@@ -15,6 +15,7 @@
 
 #include "arch/calls.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "collect/asleep_file.h"
 #include "collect/collect_private.h"
@@ -398,7 +399,7 @@ void collect_tell_asleep(struct collector *c)
 	if (c->sleepers->ending)
 		tell_words_again(c);
 	else if (c->late.n)
-		qsort(c->late.v, c->late.n, sizeof(*c->late.v), by_time);
+		sort_by(c->late.v, c->late.n, sizeof(*c->late.v), by_time);
 }
 
 struct asleep_untold collect_asleep_untold(const struct collector *c)

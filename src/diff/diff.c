@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "diff/names.h"
 #include "wire/unseen.h"
@@ -348,8 +349,7 @@ struct diff *diff_new(const struct diff_side *a, const struct diff_side *b,
 	if (d->opts.per == DIFF_PER_PACE)
 		diff_pace_take(d);
 	test(d);
-	if (d->rows.n)
-		qsort(d->rows.v, d->rows.n, sizeof(*d->rows.v), by_change);
+	sort_by(d->rows.v, d->rows.n, sizeof(*d->rows.v), by_change);
 	diff_stuck_take(d);
 	diff_notes(d);
 	return d;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 enum { SMALL_COUNT = 64, LARGE_SHARE = 16 };
 
@@ -159,7 +160,7 @@ static int by_value(const void *pa, const void *pb)
 
 double stats_median(double *v, size_t n)
 {
-	qsort(v, n, sizeof(*v), by_value);
+	sort_by(v, n, sizeof(*v), by_value);
 	return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
@@ -176,8 +177,7 @@ void stats_holm(double *p, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		order[i] = &p[i];
-	if (n)
-		qsort(order, n, sizeof(*order), ascending);
+	sort_by(order, n, sizeof(*order), ascending);
 	for (size_t i = 0; i < n; i++) {
 		double level = *order[i] * (double)(n - i);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "diff/diff.h"
 #include "model/summary/parts.h"
@@ -62,8 +63,7 @@ void diff_stuck_settle(struct diff_side *s)
 		s->stuck.v[n++] = w;
 	}
 	s->stuck.n = n;
-	if (n)
-		qsort(s->stuck.v, n, sizeof(*s->stuck.v), stuck_by_start);
+	sort_by(s->stuck.v, n, sizeof(*s->stuck.v), stuck_by_start);
 }
 
 /* In one capture, the same thread; in two, one with the same name and reason. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/sort.h"
 
 #define ROWS_MAX (64u << 20)
 #define FORMATS_MAX 16u
@@ -333,8 +334,7 @@ static void dwarf_lines_merge(struct line_run *r, dw_rows *to)
 
 	for (size_t i = 0; i < r->rows.n; i++)
 		v[i] = (struct numbered){r->rows.v[i], i};
-	if (r->rows.n)
-		qsort(v, r->rows.n, sizeof(*v), by_address);
+	sort_by(v, r->rows.n, sizeof(*v), by_address);
 	for (size_t i = 0; i < r->rows.n; i++)
 		dwarf_lines_keep(to, 0, v[i].row);
 	free(v);
@@ -348,8 +348,7 @@ static void put_in_order(struct line_run *r, dw_rows *to)
 		r->rows = (dw_rows){.n = 0};
 		return;
 	}
-	if (r->sequences.n)
-		qsort(r->sequences.v, r->sequences.n, sizeof(*r->sequences.v), by_begin);
+	sort_by(r->sequences.v, r->sequences.n, sizeof(*r->sequences.v), by_begin);
 	if (!disjoint(r)) {
 		dwarf_lines_merge(r, to);
 		return;

@@ -18,6 +18,7 @@
 #include "arch/host.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/units.h"
 
 #define LOOK_NS (200 * NSEC_PER_MSEC)
@@ -79,7 +80,7 @@ int sentinel_start(struct sentinel *s, const struct sentinel_opts *o)
 
 	memcpy(fds, o->keep, o->n_keep * sizeof(*fds));
 	memcpy(fds + o->n_keep, o->clocks, o->n_clocks * sizeof(*fds));
-	qsort(fds, n, sizeof(*fds), by_number);
+	sort_by(fds, n, sizeof(*fds), by_number);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();

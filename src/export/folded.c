@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "base/text.h"
 
 static void folded_put_name(struct buf *b, const char *s)
@@ -99,8 +100,7 @@ void folded_take(struct folded *l, const struct export_job *job, unsigned side)
 
 void folded_sort(struct folded *l)
 {
-	if (l->lines.n)
-		qsort(l->lines.v, l->lines.n, sizeof(*l->lines.v), by_text);
+	sort_by(l->lines.v, l->lines.n, sizeof(*l->lines.v), by_text);
 }
 
 void folded_done(struct folded *l)

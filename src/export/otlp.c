@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/pb.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "export/otlp_dict.h"
 #include "export/profile.h"
@@ -86,8 +87,7 @@ static void otlp_collect(struct otlp *o)
 	for (size_t i = 0; i < n; i++)
 		if (profile_row(&o->profile, i, &row))
 			vec_push(&o->rows, (struct row_of){row.thread->pid, (uint32_t)i});
-	if (o->rows.n)
-		qsort(o->rows.v, o->rows.n, sizeof(*o->rows.v), by_pid);
+	sort_by(o->rows.v, o->rows.n, sizeof(*o->rows.v), by_pid);
 }
 
 static void otlp_put_text(struct otlp *o, const char *key, const char *text)

@@ -5,6 +5,7 @@
  */
 #include "export/perfetto.h"
 
+#include "base/sort.h"
 #include "report/lead.h"
 
 static int perfetto_stalls_by_start(const void *pa, const void *pb)
@@ -81,7 +82,7 @@ void perfetto_stalls(struct perfetto *p)
 
 	for (size_t i = 0; i < all->list.n; i++)
 		list[i] = &all->list.v[i];
-	qsort(list, all->list.n, sizeof(*list), perfetto_stalls_by_start);
+	sort_by(list, all->list.n, sizeof(*list), perfetto_stalls_by_start);
 	for (size_t i = 0; i < all->list.n; i++)
 		put_stall(p, list[i], i, stall_track(p, ends, &tracks, list[i]));
 	put_blackouts(p, perfetto_track(p, TRACK_BLACKOUTS));

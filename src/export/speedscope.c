@@ -13,6 +13,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "export/number.h"
 #include "export/spool.h"
@@ -238,8 +239,7 @@ static void sort_waits(struct scope *x)
 	for (uint32_t i = 0; i < t->waits.n; i++)
 		if (t->waits.v[i].total)
 			vec_push(&x->order, i);
-	if (x->order.n)
-		qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_thread, t->waits.v);
+	sort_with(x->order.v, x->order.n, sizeof(*x->order.v), by_thread, t->waits.v);
 	x->waits_of = mem_zalloc((threads + 1) * sizeof(*x->waits_of));
 	for (size_t i = 0; i <= threads; i++) {
 		while (at < x->order.n && t->waits.v[x->order.v[at]].thread->index < i)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "import/perfdata.h"
 #include "wire/state.h"
 
@@ -101,8 +102,7 @@ int pd_waits_scan(struct pd_import *i)
 			break;
 	}
 	pd_reader_free(r);
-	if (w->v.n)
-		qsort(w->v.v, w->v.n, sizeof(*w->v.v), offcpu_by_ts);
+	sort_by(w->v.v, w->v.n, sizeof(*w->v.v), offcpu_by_ts);
 	i->waits = w;
 	i->has_switches |= w->v.n > 0;
 	i->no_cpus &= i->has_switches;

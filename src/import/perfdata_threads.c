@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "import/perfdata.h"
 #include "wire/state.h"
 
@@ -170,8 +171,7 @@ void pd_begin(struct pd_import *i, uint64_t ts)
 	sink_begin(&i->s, ts);
 	for (size_t k = 0; map_next(&i->by_tid, &k, &slot);)
 		vec_push(&all, (struct pd_thread *)(uintptr_t)slot->val);
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_tid);
+	sort_by(all.v, all.n, sizeof(*all.v), by_tid);
 	for (size_t k = 0; k < all.n; k++) {
 		if (all.v[k]->pid && !all.v[k]->told)
 			pd_introduce(i, all.v[k], ts);

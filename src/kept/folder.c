@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -207,8 +208,7 @@ static void kept_tidy(struct kept *k, uint64_t most)
 		closedir(d);
 	else if (fd >= 0)
 		close(fd);
-	if (found.n)
-		qsort(found.v, found.n, sizeof(*found.v), by_use);
+	sort_by(found.v, found.n, sizeof(*found.v), by_use);
 	for (size_t i = 0; i < found.n && k->bytes > most; i++) {
 		(void)unlinkat(k->dir, found.v[i].name, 0);
 		k->bytes -= found.v[i].bytes;

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "query/ask.h"
 #include "query/tree.h"
 
@@ -190,8 +191,7 @@ int answer_chart(struct query *q, const struct request *rq, struct buf *ret)
 	c->to = to < q->duration ? to : q->duration;
 	for (c->least = (c->to - c->from) / PIXELS; !chart_walk(c, (uint32_t)thread);)
 		c->least = c->least * 2 + 1;
-	if (c->done.n)
-		qsort(c->done.v, c->done.n, sizeof(*c->done.v), by_place);
+	sort_by(c->done.v, c->done.n, sizeof(*c->done.v), by_place);
 	json_init_buf(&j, ret);
 	j.tight = true;
 	json_obj(&j, NULL);

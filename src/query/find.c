@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "query/ask.h"
 #include "query/grow.h"
 
@@ -88,8 +89,7 @@ static void put_functions(struct json *j, struct query *q, const char *text, uin
 	for (uint32_t i = 0; i < names->functions.n; i++)
 		if (contains(names_function(names, i)->name, text))
 			vec_push(&found, (struct found){i, samples[i]});
-	if (found.n)
-		qsort(found.v, found.n, sizeof(*found.v), by_samples);
+	sort_by(found.v, found.n, sizeof(*found.v), by_samples);
 	json_arr(j, "functions");
 	for (size_t i = 0; i < found.n && i < max; i++) {
 		const struct function *fn = names_function(names, found.v[i].function);

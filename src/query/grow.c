@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "query/grow.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 
@@ -153,8 +154,7 @@ void grow_functions(struct function_values *f, const struct model *m, const stru
 		if (all[i].total)
 			vec_push(f, all[i]);
 	}
-	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), by_self);
+	sort_by(f->v, f->n, sizeof(*f->v), by_self);
 	free(all);
 	free(self);
 	free(value);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "model/charge/crowd.h"
 #include "model/summary/parts.h"
 #include "query/ask.h"
@@ -73,8 +74,7 @@ static void lockline_add(struct parties *p, uint32_t thread, uint64_t ns, uint64
 /* Threads beyond the limit share one lane after the others. */
 static void lockline_order(struct parties *p)
 {
-	if (p->list.n)
-		qsort(p->list.v, p->list.n, sizeof(*p->list.v), by_ns);
+	sort_by(p->list.v, p->list.n, sizeof(*p->list.v), by_ns);
 	for (uint32_t i = 0; i < p->list.n; i++)
 		p->lane[p->list.v[i].thread] = i < LANES_MAX ? i : LANES_MAX;
 }
@@ -221,8 +221,7 @@ static void put_lanes(struct json *j, const char *key, const struct parties *p, 
 {
 	size_t at = 0;
 
-	if (n)
-		qsort(spans, n, sizeof(*spans), by_lane);
+	sort_by(spans, n, sizeof(*spans), by_lane);
 	json_u64(j, key[0] == 'w' ? "waiters_total" : "holders_total", p->list.n);
 	json_arr(j, key);
 	for (size_t lane = 0; lane < lanes(p); lane++) {

@@ -4,6 +4,7 @@
  * what a CPU did when no thread ran on it, and which locks were one and the same.
  */
 #include "base/parallel.h"
+#include "base/sort.h"
 #include "query/columns.h"
 
 static uint64_t seal_duration(const struct model *m)
@@ -52,7 +53,7 @@ static void settle_samples(struct columns *c, const struct model *m, struct samp
 		sorted &= !i || l->v[i - 1].ts <= l->v[i].ts;
 	}
 	if (!sorted)
-		qsort(l->v, l->n, sizeof(*l->v), seal_by_ts);
+		sort_by(l->v, l->n, sizeof(*l->v), seal_by_ts);
 }
 
 /* Places one period for each sample within [from, to), in order and without overlap. */
@@ -129,8 +130,7 @@ static void run_sampled_cpus(struct columns *c)
 				vec_push(&all, (struct ran){lane_start(l, i), lane_end(l, i),
 							    (uint32_t)t, lane_at(l, i)->row});
 	}
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_cpu);
+	sort_by(all.v, all.n, sizeof(*all.v), by_cpu);
 	for (size_t i = 0; i < all.n; i++) {
 		const struct ran *r = &all.v[i];
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "query/tree.h"
 
 struct put {
@@ -109,7 +110,7 @@ static void link_children(struct put *p)
 {
 	struct tree *t = p->t;
 
-	qsort_r(p->order, p->kept, sizeof(*p->order), by_size, t);
+	sort_with(p->order, p->kept, sizeof(*p->order), by_size, t);
 	p->child = mem_zalloc(t->nodes.n * sizeof(*p->child));
 	p->sibling = mem_zalloc(t->nodes.n * sizeof(*p->sibling));
 	for (size_t i = p->kept; i-- > 0;) {

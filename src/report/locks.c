@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "report/json_parts.h"
 #include "report/lead.h"
@@ -108,8 +109,7 @@ int locks_pick(const struct summary *s, const struct locks_opts *o, lock_list *r
 	for (size_t i = 0; i < s->locks.n; i++)
 		if (locks_wanted(&s->locks.v[i], o, best))
 			vec_push(&picked, &s->locks.v[i]);
-	if (picked.n)
-		qsort_r(picked.v, picked.n, sizeof(*picked.v), by_weight, &order);
+	sort_with(picked.v, picked.n, sizeof(*picked.v), by_weight, &order);
 	*ret = picked;
 	return 0;
 }

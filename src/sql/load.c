@@ -3,6 +3,7 @@
  * Loads what statements need of the capture. If threads' time is enough, a pass without rows, locks
  * and reasons does; all else comes from the whole model with the columns of src/query.
  */
+#include "base/sort.h"
 #include "sql/private.h"
 
 #include <string.h>
@@ -146,7 +147,7 @@ static void sort_events(struct event *v, size_t n)
 	for (size_t i = 1; i < n; i++) {
 		if (v[i - 1].ts <= v[i].ts)
 			continue;
-		qsort(v, n, sizeof(*v), sql_by_ts);
+		sort_by(v, n, sizeof(*v), sql_by_ts);
 		return;
 	}
 }

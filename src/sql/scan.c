@@ -6,6 +6,7 @@
  * than sorting the rows. (SQLite asks for no order when it groups, but relies on it when an ORDER
  * BY is the same as the GROUP BY.)
  */
+#include "base/sort.h"
 #include "sql/private.h"
 
 #include <assert.h>
@@ -142,7 +143,7 @@ static void order_threads(struct scan *s, const struct row_filter *f)
 		vec_push(&all, o);
 	}
 	if (all.n && f->n_by)
-		qsort(all.v, all.n, sizeof(*all.v), by_keys);
+		sort_by(all.v, all.n, sizeof(*all.v), by_keys);
 	for (size_t i = 0; i < all.n; i++) {
 		vec_push(&s->order, all.v[i].index);
 		if (i + 1 == all.n || (!one_group && !same_keys(&all.v[i], &all.v[i + 1])))

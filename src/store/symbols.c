@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sort.h"
 #include "store/symtab_private.h"
 #include "store/tables.h"
 
@@ -26,7 +27,7 @@ void symbols_sort(const struct symtab *st, struct symtab_entry **ret_sorted)
 
 	if (n) {
 		memcpy(s, symtab_entries(st), n * sizeof(*s));
-		qsort(s, n, sizeof(*s), by_address);
+		sort_by(s, n, sizeof(*s), by_address);
 	}
 	*ret_sorted = s;
 }

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "store/tables.h"
 
 #define NONE UINT32_MAX
@@ -58,8 +59,7 @@ static void put_in_order(struct symdata *s)
 {
 	size_t kept = 0;
 
-	if (s->v.n)
-		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_place);
+	sort_by(s->v.v, s->v.n, sizeof(*s->v.v), by_place);
 	for (size_t i = 0; i < s->v.n; i++) {
 		struct symbol_piece *p = &s->v.v[i];
 		uint32_t around = kept ? (uint32_t)kept - 1 : NONE;

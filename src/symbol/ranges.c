@@ -2,6 +2,7 @@
 #include "symbol/ranges.h"
 
 #include "base/search.h"
+#include "base/sort.h"
 
 void ranges_add(struct symbol_ranges *r, uint64_t begin, uint64_t end, uint32_t id)
 {
@@ -35,7 +36,7 @@ static void ranges_sort(struct symbol_range *v, size_t n)
 		v[k] = x;
 	}
 	if (moves > 8 * n)
-		qsort(v, n, sizeof(*v), by_begin);
+		sort_by(v, n, sizeof(*v), by_begin);
 }
 
 static void ranges_emit(struct symbol_ranges *r, uint64_t begin, uint64_t end, uint32_t id)

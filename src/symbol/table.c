@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "symbol/symbol.h"
 
 struct symbols *table_new(struct buf *names)
@@ -124,8 +125,7 @@ static void settle_labels(struct symbols *s, uint64_t sizeless_max)
 
 void table_build(struct symbols *s, uint64_t sizeless_max)
 {
-	if (s->syms.n)
-		qsort(s->syms.v, s->syms.n, sizeof(*s->syms.v), by_begin);
+	sort_by(s->syms.v, s->syms.n, sizeof(*s->syms.v), by_begin);
 	merge_aliases(s);
 	settle_labels(s, sizeless_max);
 	for (size_t i = 0; i < s->syms.n; i++)

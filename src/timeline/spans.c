@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 
 void spans_add(struct spans *s, uint32_t cpu, uint64_t start, uint64_t end)
 {
@@ -34,7 +35,7 @@ static void spans_merge(struct span_list *l)
 
 	if (!l->n)
 		return;
-	qsort(l->v, l->n, sizeof(*l->v), spans_by_start);
+	sort_by(l->v, l->n, sizeof(*l->v), spans_by_start);
 	for (size_t i = 1; i < l->n; i++) {
 		if (l->v[i].start > l->v[out].end)
 			l->v[++out] = l->v[i];
@@ -79,8 +80,7 @@ void spans_seal(struct spans *s)
 		spans_merge(l);
 		add_edges(s, l, c);
 	}
-	if (s->edges.n)
-		qsort(s->edges.v, s->edges.n, sizeof(*s->edges.v), spans_by_ts);
+	sort_by(s->edges.v, s->edges.n, sizeof(*s->edges.v), spans_by_ts);
 }
 
 const struct span_list *spans_of(const struct spans *s, uint32_t cpu)

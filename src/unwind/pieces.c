@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/sort.h"
 #include "unwind/table.h"
 
 #define ENTRY_SIZE 64u
@@ -133,7 +134,7 @@ static void pieces_sort(struct pieces *p)
 	/* Linkers mostly keep the order of the code. */
 	for (size_t i = 1; i < n; i++)
 		if (by_place(&p->list.v[i - 1], &p->list.v[i]) > 0) {
-			qsort(p->list.v, n, sizeof(*p->list.v), by_place);
+			sort_by(p->list.v, n, sizeof(*p->list.v), by_place);
 			return;
 		}
 }

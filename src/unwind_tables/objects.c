@@ -7,6 +7,7 @@
 
 #include "arch/host.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "scout/silent.h"
 #include "symbol/opener.h"
@@ -407,8 +408,7 @@ bool objects_choose_gone(struct objects *o, const bool **ret_is_gone)
 		if (o->by_number[i] && unused_for(o, i) >= OBJECTS_UNUSED_S)
 			vec_push(&may, (struct object_candidate){i, unused_for(o, i)});
 	}
-	if (may.n)
-		qsort(may.v, may.n, sizeof(*may.v), by_use);
+	sort_by(may.v, may.n, sizeof(*may.v), by_use);
 	for (; n < may.n && (left < want || (no_number && n < UNWIND_OBJECTS / 4)); n++) {
 		o->is_gone[may.v[n].number] = true;
 		left += o->by_number[may.v[n].number]->parts.words;

@@ -96,37 +96,9 @@ char *mem_strndup(const char *s, size_t n)
 	return checked(strndup(s, n));
 }
 
-/* This C library has no qsort_r(). By merging, so that it is stable, as glibc's is. */
-static void merge(char *v, size_t n, size_t size,
-		  int (*compare)(const void *, const void *, void *), void *arg, char *room)
-{
-	size_t half = n / 2, a = 0, b = half, to = 0;
-
-	if (n < 2)
-		return;
-	merge(v, half, size, compare, arg, room);
-	merge(v + half * size, n - half, size, compare, arg, room);
-	while (a < half && b < n) {
-		size_t *from = compare(v + a * size, v + b * size, arg) <= 0 ? &a : &b;
-
-		memcpy(room + to++ * size, v + (*from)++ * size, size);
-	}
-	memcpy(room + to * size, v + a * size, (half - a) * size);
-	memcpy(v, room, (to + half - a) * size);
-}
-
 /* There is one thread. */
 void parallel(size_t n, void (*fn)(void *arg, size_t i), void *arg)
 {
 	for (size_t i = 0; i < n; i++)
 		fn(arg, i);
-}
-
-void qsort_r(void *v, size_t n, size_t size, int (*compare)(const void *, const void *, void *),
-	     void *arg)
-{
-	char *room = mem_alloc(n * size);
-
-	merge(v, n, size, compare, arg, room);
-	free(room);
 }

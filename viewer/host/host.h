@@ -10,7 +10,4 @@
 #define ENODATA 61
 #endif
 
-void qsort_r(void *v, size_t n, size_t size, int (*compare)(const void *, const void *, void *),
-	     void *arg);
-
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/lock/doings.h"
 
+#include "base/sort.h"
+
 /* In percent: smaller parts are left out; a part larger than PART_ALONE is named alone. */
 enum { PART_LEAST = 5, PART_ALONE = 95, PARTS_MOST = 3 };
 
@@ -32,8 +34,7 @@ static int by_ns(const void *pa, const void *pb)
 
 void doings_order(struct doings *d)
 {
-	if (d->n)
-		qsort(d->v, d->n, sizeof(*d->v), by_ns);
+	sort_by(d->v, d->n, sizeof(*d->v), by_ns);
 }
 
 void doings_done(struct doings *d)

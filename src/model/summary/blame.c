@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "model/charge/chain.h"
 #include "model/wait/classify.h"
 #include "model/charge/crowd.h"
@@ -329,7 +330,7 @@ static void tell_victims(struct rows *t)
 
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-	qsort_r(order, n, sizeof(*order), by_row_total, s->blame.rows.v);
+	sort_with(order, n, sizeof(*order), by_row_total, s->blame.rows.v);
 	for (size_t i = 0; i < n; i++) {
 		const struct row_size *size = &t->sizes.v[order[i]];
 
@@ -365,8 +366,7 @@ static void sort_rows(struct summary *s)
 
 	for (uint32_t i = 0; i < n; i++)
 		s->blame.rows.v[i].made = i;
-	if (n)
-		qsort(s->blame.rows.v, n, sizeof(*s->blame.rows.v), by_total);
+	sort_by(s->blame.rows.v, n, sizeof(*s->blame.rows.v), by_total);
 	for (uint32_t i = 0; i < n; i++)
 		now[s->blame.rows.v[i].made] = i;
 	for (size_t i = 0; i < s->model->chain.charges.n; i++)
@@ -390,8 +390,7 @@ void summary_blame(struct summary *s, const bool *chosen)
 		struct blame_row *r = &s->blame.rows.v[i];
 
 		find_place(&t, i);
-		if (r->victims.n)
-			qsort(r->victims.v, r->victims.n, sizeof(*r->victims.v), by_victim);
+		sort_by(r->victims.v, r->victims.n, sizeof(*r->victims.v), by_victim);
 	}
 	sort_rows(s);
 	blame_sum_rows(s);

@@ -2,6 +2,7 @@
 /* Sums up rows of blame: one entry for each holder and lock, with all that the holder did. */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "model/summary/parts.h"
 
 static uint64_t sum_key(const struct blame_row *r)
@@ -92,12 +93,9 @@ void blame_sum_rows(struct summary *s)
 		struct blame_sum *sum = &s->blame.sums.v[i];
 
 		doings_order(&sum->did);
-		if (sum->victims.n)
-			qsort(sum->victims.v, sum->victims.n, sizeof(*sum->victims.v),
-			      by_victim_total);
+		sort_by(sum->victims.v, sum->victims.n, sizeof(*sum->victims.v), by_victim_total);
 	}
-	if (s->blame.sums.n)
-		qsort(s->blame.sums.v, s->blame.sums.n, sizeof(*s->blame.sums.v), by_sum_total);
+	sort_by(s->blame.sums.v, s->blame.sums.n, sizeof(*s->blame.sums.v), by_sum_total);
 	map_done(&by_key);
 	map_done(&by_victim);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/sort.h"
 #include "model/charge/chain.h"
 #include "model/wait/classify.h"
 #include "model/summary/parts.h"
@@ -266,18 +267,15 @@ static int by_lock(const void *pa, const void *pb)
 
 static void lock_sum_order(struct summary *s)
 {
-	if (s->locks.n)
-		qsort(s->locks.v, s->locks.n, sizeof(*s->locks.v), by_lock);
+	sort_by(s->locks.v, s->locks.n, sizeof(*s->locks.v), by_lock);
 	for (size_t i = 0; i < s->locks.n; i++) {
 		struct lock_sum *l = &s->locks.v[i];
 
 		s->contended += l->contended;
 		if (!l->inferred)
 			s->lock_at[l->index] = i + 1;
-		if (l->waiters.n)
-			qsort(l->waiters.v, l->waiters.n, sizeof(*l->waiters.v), by_wait);
-		if (l->holders.n)
-			qsort(l->holders.v, l->holders.n, sizeof(*l->holders.v), by_blame);
+		sort_by(l->waiters.v, l->waiters.n, sizeof(*l->waiters.v), by_wait);
+		sort_by(l->holders.v, l->holders.n, sizeof(*l->holders.v), by_blame);
 		l->p50 = quantile(l, 0.5);
 		l->p99 = quantile(l, 0.99);
 	}

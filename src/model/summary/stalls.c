@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "model/charge/chain.h"
 #include "model/summary/parts.h"
 
@@ -263,7 +264,7 @@ static void sweep(struct summary *s, const struct map *rows, const struct stall_
 		e[2 * i] = (struct edge){p[i].since, 1};
 		e[2 * i + 1] = (struct edge){p[i].until, -1};
 	}
-	qsort(e, 2 * n, sizeof(*e), stalls_by_ts);
+	sort_by(e, 2 * n, sizeof(*e), stalls_by_ts);
 	for (size_t i = 0; i < 2 * n; i++) {
 		struct stall *last = spans.n ? &spans.v[spans.n - 1] : NULL;
 
@@ -313,7 +314,7 @@ static void stalls_order(struct stalls *t)
 
 	if (!t->list.n)
 		return;
-	qsort(t->list.v, t->list.n, sizeof(*t->list.v), stalls_by_start);
+	sort_by(t->list.v, t->list.n, sizeof(*t->list.v), stalls_by_start);
 	for (size_t i = 0; i < t->list.n; i++) {
 		uint64_t from = t->list.v[i].start > end ? t->list.v[i].start : end;
 		uint64_t to = t->list.v[i].start + t->list.v[i].ns;
@@ -322,7 +323,7 @@ static void stalls_order(struct stalls *t)
 		end = to > end ? to : end;
 	}
 	t->count = t->list.n;
-	qsort(t->list.v, t->list.n, sizeof(*t->list.v), by_length);
+	sort_by(t->list.v, t->list.n, sizeof(*t->list.v), by_length);
 	for (size_t i = STALLS_MAX; i < t->list.n; i++)
 		doings_done(&t->list.v[i].did);
 	if (t->list.n > STALLS_MAX)
@@ -353,9 +354,8 @@ static void take_blackouts(struct summary *s)
 		vec_push(&s->stalls.blackouts,
 			 (struct blackout){g->start, g->end - g->start, g->running});
 	}
-	if (s->stalls.blackouts.n)
-		qsort(s->stalls.blackouts.v, s->stalls.blackouts.n, sizeof(*s->stalls.blackouts.v),
-		      by_gap);
+	sort_by(s->stalls.blackouts.v, s->stalls.blackouts.n, sizeof(*s->stalls.blackouts.v),
+		by_gap);
 }
 
 /* ---- deadlocks ---- */
@@ -471,8 +471,7 @@ void summary_stalls(struct summary *s, const bool *chosen)
 			vec_push(&parts, part);
 	}
 	circles_done(&circles);
-	if (parts.n)
-		qsort(parts.v, parts.n, sizeof(*parts.v), by_cause);
+	sort_by(parts.v, parts.n, sizeof(*parts.v), by_cause);
 	for (size_t i = 0, n; i < parts.n; i += n) {
 		bool lock = parts.v[i].piece->lock != UINT32_MAX;
 		uint32_t all;

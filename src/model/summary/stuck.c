@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "model/summary/parts.h"
 
@@ -220,8 +221,7 @@ void summary_stuck(struct summary *s, const bool *chosen)
 		if (is_kept(&s->stuck.waits.v[i], chosen))
 			s->stuck.waits.v[n++] = s->stuck.waits.v[i];
 	s->stuck.waits.n = n;
-	if (n)
-		qsort(s->stuck.waits.v, n, sizeof(*s->stuck.waits.v), by_rank);
+	sort_by(s->stuck.waits.v, n, sizeof(*s->stuck.waits.v), by_rank);
 	free(w.of);
 	free(w.when);
 }

@@ -119,7 +119,7 @@ static void sort_threads(struct summary *s, enum thread_order order)
 
 		ranks[i] = (struct ranked){t, summary_weight(t, order), is_active(t)};
 	}
-	qsort_r(ranks, s->threads.n, sizeof(*ranks), by_order, &order);
+	sort_with(ranks, s->threads.n, sizeof(*ranks), by_order, &order);
 	for (size_t i = 0; i < s->threads.n; i++)
 		s->threads.v[i] = ranks[i].thread;
 	free(ranks);
@@ -188,8 +188,7 @@ static void take_functions(struct summary *s, const bool *chosen)
 	for (size_t i = 0; i < counts.n; i++)
 		if (counts.v[i].total)
 			vec_push(&s->functions, counts.v[i]);
-	if (s->functions.n)
-		qsort(s->functions.v, s->functions.n, sizeof(*s->functions.v), by_self);
+	sort_by(s->functions.v, s->functions.n, sizeof(*s->functions.v), by_self);
 	vec_done(&counts);
 	vec_done(&last);
 }
@@ -345,11 +344,9 @@ static void take_waits(struct summary *s, const bool *chosen)
 			add_waker(s, &wakers, place[w], &t->wakers.v[i]);
 	}
 	for (size_t i = 0; i < s->waits.n; i++)
-		if (s->waits.v[i].wakers.n)
-			qsort(s->waits.v[i].wakers.v, s->waits.v[i].wakers.n,
-			      sizeof(*s->waits.v[i].wakers.v), by_waker_total);
-	if (s->waits.n)
-		qsort(s->waits.v, s->waits.n, sizeof(*s->waits.v), by_total);
+		sort_by(s->waits.v[i].wakers.v, s->waits.v[i].wakers.n,
+			sizeof(*s->waits.v[i].wakers.v), by_waker_total);
+	sort_by(s->waits.v, s->waits.n, sizeof(*s->waits.v), by_total);
 	map_done(&places);
 	map_done(&wakers);
 	free(seen);

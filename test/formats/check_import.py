@@ -166,6 +166,7 @@ def holes_and_ends(source):
             before = cpus.get(cpu, (0, prev))
             if before[1] != prev:
                 holes[prev] = holes.get(prev, 0) + (now - before[0]) * 1000
+                came[prev] = max(before[0], left.get(prev, (0, "S"))[0])
             if state[0] == "X" and prev in came and prev in left:
                 off, how = left[prev]
                 at = off if how[0] == "R" else min(max(waked.get(prev, 0), off), came[prev])

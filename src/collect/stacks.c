@@ -10,6 +10,7 @@
 struct generation {
 	struct map by_id;    /* id -> position in words: count and stop, then the addresses */
 	struct map resolved; /* id and version -> the file's index */
+	struct map written;  /* hash of frames and stop -> the file's index */
 	VEC(uint64_t) words;
 };
 
@@ -37,6 +38,7 @@ static void generation_done(struct generation *g)
 {
 	map_done(&g->by_id);
 	map_done(&g->resolved);
+	map_done(&g->written);
 	vec_done(&g->words);
 }
 
@@ -54,8 +56,9 @@ void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n, en
 	uint64_t *slot;
 	bool fresh;
 
-	/* The resolved pairs take about as much again as the map of ids. */
-	if (s->now.words.n + 4 * (s->now.by_id.n + s->now.resolved.n) > s->budget_words) {
+	size_t in_maps = s->now.by_id.n + s->now.resolved.n + s->now.written.n;
+
+	if (s->now.words.n + 4 * in_maps > s->budget_words) {
 		generation_done(&s->before);
 		s->before = s->now;
 		s->now = (struct generation){0};
@@ -87,6 +90,26 @@ static bool guessed(const uint64_t *ip, bool last)
 	return *ip & UNWIND_GUESSED && !last;
 }
 
+/*
+ * One stack comes under many ids: each copy has its own, and a process that maps or unmaps code has
+ * a new version. The file gets it once.
+ */
+static uint32_t write_once(struct stacks *s, const struct frame *frames, size_t n, uint32_t stop)
+{
+	uint64_t key = map_mix(stop + n), *slot;
+	bool fresh;
+
+	for (size_t i = 0; i < n; i++)
+		key = map_mix(map_mix(key ^ frames[i].module) ^ frames[i].offset);
+	slot = map_put(&s->now.written, key, &fresh);
+	if (fresh) {
+		uint64_t *before = map_get(&s->before.written, key);
+
+		*slot = before ? *before : writer_stack(s->w, frames, n, stop);
+	}
+	return (uint32_t)*slot;
+}
+
 static uint32_t stacks_resolve(struct stacks *s, uint64_t id, uint64_t version, uint32_t pid,
 			       bool kernel)
 {
@@ -116,7 +139,7 @@ static uint32_t stacks_resolve(struct stacks *s, uint64_t id, uint64_t version, 
 			frames[out++] = (struct frame){procs_guess_module(s->procs), 0};
 	}
 	slot = map_put(&s->now.resolved, id ^ map_mix(version), &fresh);
-	*slot = writer_stack(s->w, frames, out, words[0] >> 32);
+	*slot = write_once(s, frames, out, words[0] >> 32);
 	return (uint32_t)*slot;
 }
 

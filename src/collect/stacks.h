@@ -4,7 +4,7 @@
  *
  * A probe sends a stack's addresses once and its id from then on. Which code the addresses stand
  * for depends on the process, so the pair (id, version of the process's mappings) is turned into
- * frames (module and offset) once, given to the writer, and remembered by its index.
+ * frames (module and offset) once, and remembered by its index. The writer gets those frames once.
  *
  * Memory is bounded: when the addresses fill their budget, a new generation begins, the engine is
  * asked to send every stack again, and the generation before the last is forgotten.

@@ -60,8 +60,15 @@ struct context {
 	const struct arch_libc *libc;
 	const struct ev_futex *e;
 	const struct thread *th;
+	uint32_t process;
+	uint32_t place; /* what is known of the memory: of locks.places, + 1; 0: nothing */
 	bool shared;
 };
+
+static struct lock_place *place_of(struct model *m, const struct context *c)
+{
+	return c->place ? &m->locks.places.v[c->place - 1] : NULL;
+}
 
 static const struct thread *owner_of(const struct context *c, uint32_t vtid)
 {
@@ -207,21 +214,20 @@ static struct reading read_futex(const struct context *c)
 }
 
 /* The key of a lock: its process and address, or where in which shared memory it is. */
-static uint64_t futex_key_of(const struct context *c, uint64_t addr, uint32_t process,
-			     const struct lock_place *p)
+static uint64_t futex_key_of(const struct context *c, uint64_t addr, const struct lock_place *p)
 {
 	if (c->shared && p && p->shared)
 		return map_mix(p->shared) + map_mix(p->offset + (addr - p->addr)) + 1;
-	return map_mix(map_mix(addr) + process);
+	return map_mix(map_mix(addr) + c->process);
 }
 
 /* The rwlock that one of its words belongs to, if it has been recognised before. */
-static struct lock *known_rwlock(struct model *m, const struct context *c, uint32_t process,
+static struct lock *known_rwlock(struct model *m, const struct context *c,
 				 const struct lock_place *p, uint32_t *ret_index)
 {
 	uint64_t base =
 		c->e->addr - (c->e->addr & 7 ? c->libc->rwlock_writers : c->libc->rwlock_phase);
-	struct lock *lock = locks_find(&m->locks, futex_key_of(c, base, process, p), ret_index);
+	struct lock *lock = locks_find(&m->locks, futex_key_of(c, base, p), ret_index);
 
 	return lock && lock->addr == base && lock->families == FAMILY_RWLOCK ? lock : NULL;
 }
@@ -241,14 +247,12 @@ static void note_forms(struct lock *lock, const struct ev_futex *e, bool fresh)
 static struct lock *lock_of(struct model *m, const struct context *c, const struct reading *r,
 			    uint32_t *ret_index)
 {
-	uint32_t process = processes_of(&m->processes, (struct thread *)c->th);
-	uint32_t place = locks_place(&m->locks, process, c->e->addr);
-	const struct lock_place *p = place ? &m->locks.places.v[place - 1] : NULL;
-	uint64_t key = futex_key_of(c, r->base, process, p);
+	const struct lock_place *p = place_of(m, c);
+	uint64_t key = futex_key_of(c, r->base, p);
 	struct lock *lock = NULL;
 
 	if (c->libc && !r->strong && (r->families & FAMILY_RWLOCK) && !(c->e->op & FUTEX_OP_UNREAD))
-		lock = known_rwlock(m, c, process, p, ret_index);
+		lock = known_rwlock(m, c, p, ret_index);
 	if (lock)
 		return lock;
 	lock = locks_find(&m->locks, key, ret_index);
@@ -258,7 +262,7 @@ static struct lock *lock_of(struct model *m, const struct context *c, const stru
 		lock = locks_make(&m->locks, key, ret_index);
 		lock->families = FAMILY_ALL;
 		lock->addr = r->base;
-		lock->process = process;
+		lock->process = c->process;
 		lock->of = r->tid;
 		note_forms(lock, c->e, true);
 	}
@@ -266,7 +270,7 @@ static struct lock *lock_of(struct model *m, const struct context *c, const stru
 	lock->families &= r->families;
 	lock->strong |= r->strong;
 	if (!lock->place && p) {
-		lock->place = place;
+		lock->place = c->place;
 		lock->shared = c->shared ? p->shared : 0;
 	}
 	return lock;
@@ -316,8 +320,10 @@ void futex_event(struct model *m, const struct event *ev, uint64_t ts)
 	if (!th)
 		return;
 	c.shared = e->op & FUTEX_OP_SHARED || !(e->op & OP_PRIVATE);
+	c.process = processes_of(&m->processes, th);
+	c.place = locks_place(&m->locks, c.process, e->addr);
 	r = read_futex(&c);
-	if (gil_is_condition(m, e, th, &condition))
+	if (gil_is_condition(m, e, place_of(m, &c), &condition))
 		r = (struct reading){.families = FAMILY_GIL, .strong = true, .base = condition};
 	lock = lock_of(m, &c, &r, &index);
 	if (lock->families == FAMILY_GIL)

@@ -45,15 +45,10 @@ static bool in_runtime(struct model *m, struct lock_place *p)
 	return p->in_runtime;
 }
 
-bool gil_is_condition(struct model *m, const struct ev_futex *e, struct thread *th, uint64_t *ret)
+bool gil_is_condition(struct model *m, const struct ev_futex *e, struct lock_place *p,
+		      uint64_t *ret)
 {
-	uint32_t process, place;
-
-	if (!m->arch || (e->op & FUTEX_OP_CMD) != CMD_WAIT_BITSET)
-		return false;
-	process = processes_of(&m->processes, th);
-	place = locks_place(&m->locks, process, e->addr);
-	if (!place || !in_runtime(m, &m->locks.places.v[place - 1]))
+	if (!p || !m->arch || (e->op & FUTEX_OP_CMD) != CMD_WAIT_BITSET || !in_runtime(m, p))
 		return false;
 	*ret = condition_of(m, e->addr);
 	return true;

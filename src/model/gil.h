@@ -23,6 +23,7 @@
 #include "wire/event.h"
 
 struct interval;
+struct lock_place;
 struct model;
 struct thread;
 
@@ -47,8 +48,12 @@ struct gils {
 
 void gils_done(struct gils *g);
 
-/* Is this sleep on one of the two conditions? *ret is the condition's address then. */
-bool gil_is_condition(struct model *m, const struct ev_futex *e, struct thread *th, uint64_t *ret);
+/*
+ * Is this sleep on one of the two conditions? *ret is the condition's address then. p: what is
+ * known of the memory slept on; NULL: nothing.
+ */
+bool gil_is_condition(struct model *m, const struct ev_futex *e, struct lock_place *p,
+		      uint64_t *ret);
 /* The lock that was made for such a condition, and who is going to sleep on it. */
 void gil_sleep(struct model *m, uint64_t condition, struct thread *th, uint32_t lock, uint64_t ts);
 /* A wait of any kind has ended. */

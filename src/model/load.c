@@ -40,6 +40,11 @@ static bool source_guessed(void *arg, uint32_t index)
 	return reader_stack_guessed(arg, index);
 }
 
+static uint32_t source_stacks(void *arg)
+{
+	return reader_stacks(arg);
+}
+
 static const struct data_symbol *source_data(void *arg, uint32_t module, uint64_t address)
 {
 	return reader_data(arg, module, address);
@@ -160,8 +165,8 @@ struct loading *loading_new(struct reader *r, const struct model_opts *opts)
 
 	l->r = r;
 	l->opts = *opts;
-	l->frames = (struct frame_source){r,	       source_stack, source_symbol, source_module,
-					  source_stop, source_data,  source_guessed};
+	l->frames = (struct frame_source){r,	       source_stack, source_symbol,  source_module,
+					  source_stop, source_data,  source_guessed, source_stacks};
 	l->opts.frames = &l->frames;
 	l->opts.machine = reader_meta(r, META_MACHINE, 0);
 	l->opts.sample_ns = sample_ns(r);
@@ -280,8 +285,9 @@ int model_load(struct reader *r, const char *path, const struct model_opts *opts
 
 struct model *model_follow(struct reader *r, const struct model_opts *opts)
 {
-	const struct frame_source frames = {r,		 source_stack, source_symbol, source_module,
-					    source_stop, source_data,  source_guessed};
+	const struct frame_source frames = {
+		r,	     source_stack, source_symbol,  source_module,
+		source_stop, source_data,  source_guessed, source_stacks};
 	struct model_opts with = *opts;
 
 	with.frames = &frames;

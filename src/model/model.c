@@ -189,6 +189,7 @@ void model_free(struct model *m)
 	chain_done(&m->chain);
 	suspects_done(&m->suspects);
 	classify_done(&m->classify);
+	vec_done(&m->used);
 	vec_done(&m->gaps);
 	vec_done(&m->open);
 	vec_done(&m->last_waits);
@@ -265,22 +266,31 @@ static void count_sample(struct model *m, const struct event *ev)
 		m->sample_sink(m->sink_arg, th, ev->ts, ev->cpu, row);
 }
 
-static void count_end(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)
+static void count_use(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)
+{
+	if (!ustack || m->reasons_only || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
+		return;
+	if (__builtin_expect(m->used.n <= ustack, 0)) {
+		ustack = names_may_be_stack(&m->names, ustack) ? ustack : 0;
+		while (m->used.n <= ustack)
+			vec_push(&m->used, (struct stack_used){0});
+	}
+	m->used.v[ustack].n[use]++;
+}
+
+static void sum_ends(struct model *m)
 {
 	const struct frame_source *src = &m->names.source;
-	struct recent_stop *recent = &m->recent_stops[ustack % RECENT_STOPS];
 
-	if (!ustack || !src->stop || m->reasons_only || ev->ts < m->timeline.from ||
-	    ev->ts >= m->timeline.to)
-		return;
-	if (recent->ustack != ustack) {
-		uint32_t stop = src->stop(src->arg, ustack);
+	for (uint32_t i = 0; src->stop && i < m->used.n; i++) {
+		uint32_t stop = src->stop(src->arg, i);
+		bool guessed = src->guessed && src->guessed(src->arg, i);
 
-		*recent = (struct recent_stop){ustack, stop < UNWIND_STOPS ? stop : 0,
-					       src->guessed && src->guessed(src->arg, ustack)};
+		for (unsigned use = 0; use < STACK_USES; use++) {
+			m->ends.by_stop[use][stop < UNWIND_STOPS ? stop : 0] += m->used.v[i].n[use];
+			m->ends.guessed[use] += guessed ? m->used.v[i].n[use] : 0;
+		}
 	}
-	m->ends.guessed[use] += recent->guessed;
-	m->ends.by_stop[use][recent->stop]++;
 }
 
 static const struct {
@@ -374,19 +384,19 @@ void model_event(struct model *m, const struct event *ev)
 		break;
 	case EV_WAKING:
 		m->wakings++;
-		count_end(m, ev, STACK_OF_WAKER, ev->waking.ustack);
+		count_use(m, ev, STACK_OF_WAKER, ev->waking.ustack);
 		break;
 	case EV_WAIT:
-		count_end(m, ev, STACK_OF_WAIT, ev->wait.ustack);
+		count_use(m, ev, STACK_OF_WAIT, ev->wait.ustack);
 		break;
 	case EV_ASLEEP:
-		count_end(m, ev, STACK_OF_WAIT, ev->asleep.ustack);
+		count_use(m, ev, STACK_OF_WAIT, ev->asleep.ustack);
 		break;
 	case EV_FILE:
 		waited_file_event(&m->files, &m->timeline, &ev->file);
 		break;
 	case EV_SAMPLE:
-		count_end(m, ev, STACK_OF_SAMPLE, ev->sample.ustack);
+		count_use(m, ev, STACK_OF_SAMPLE, ev->sample.ustack);
 		count_sample(m, ev);
 		break;
 	case EV_LOST:
@@ -413,6 +423,7 @@ void model_finish(struct model *m)
 {
 	timeline_finish(&m->timeline);
 	if (!m->times_only) {
+		sum_ends(m);
 		killed_settle(m);
 		model_decide(m);
 		m->chain.decided = true;

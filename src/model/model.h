@@ -98,12 +98,9 @@ struct stack_ends {
 	uint64_t guessed[STACK_USES];		    /* some caller was */
 };
 
-/* Recently used stacks and how they ended: most are used again soon. */
-enum { RECENT_STOPS = 256 };
-struct recent_stop {
-	uint32_t ustack;
-	uint32_t stop;
-	bool guessed;
+/* How often a user stack was used. Place 0 is for numbers that no stack has. */
+struct stack_used {
+	uint32_t n[STACK_USES];
 };
 
 /* A wait that had not ended when the recording did, or its thread. */
@@ -132,8 +129,8 @@ struct model_step {
 
 struct model {
 	const struct arch *arch; /* that the events are from; NULL: not known */
-	struct stack_ends ends;
-	struct recent_stop recent_stops[RECENT_STOPS];
+	struct stack_ends ends;	 /* when the model is finished */
+	VEC(struct stack_used) used;
 	struct timeline timeline;
 	struct tally tally;
 	struct names names;

@@ -173,6 +173,8 @@ struct kstack_says classify_kstack(struct classify *c, uint32_t kstack)
 
 	if (!kstack)
 		return (struct kstack_says){0};
+	if (c->kstacks.n <= kstack && !names_may_be_stack(c->names, kstack))
+		return (struct kstack_says){0};
 	while (c->kstacks.n <= kstack)
 		vec_push(&c->kstacks, (struct kstack_says){0});
 	if (!c->kstacks.v[kstack].known) {
@@ -203,6 +205,8 @@ struct ustack_says classify_ustack(struct classify *c, uint32_t ustack)
 	size_t n;
 
 	if (!ustack)
+		return s;
+	if (c->ustacks.n <= ustack && !names_may_be_stack(c->names, ustack))
 		return s;
 	while (c->ustacks.n <= ustack)
 		vec_push(&c->ustacks, (struct ustack_says){0});
@@ -252,10 +256,10 @@ static const struct call_rule *call_rule(const struct classify *c, uint32_t call
 
 	if (nr < 0 || (call & CALL_COMPAT))
 		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(call_rules); i++) {
-		const struct call_rule *r = &call_rules[i];
+	for (uint64_t rules = c->calls[nr]; rules; rules &= rules - 1) {
+		const struct call_rule *r = &call_rules[__builtin_ctzll(rules)];
 
-		if (!(c->calls[nr] >> i & 1) || (r->file != FILE_ANY && r->file != file))
+		if (r->file != FILE_ANY && r->file != file)
 			continue;
 		if (r->how == HOW_D && !(state & STATE_UNINTERRUPTIBLE))
 			continue;

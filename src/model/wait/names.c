@@ -36,6 +36,11 @@ void names_done(struct names *n)
 	map_done(&n->by_frame);
 }
 
+bool names_may_be_stack(const struct names *n, uint32_t index)
+{
+	return !n->source.stacks || index <= n->source.stacks(n->source.arg);
+}
+
 const char *names_module(const struct module *m)
 {
 	const char *slash;

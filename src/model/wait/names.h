@@ -27,6 +27,7 @@ struct frame_source {
 	/* The symbol at a virtual address of the module's data; the callback may be NULL. */
 	const struct data_symbol *(*data)(void *arg, uint32_t module, uint64_t address);
 	bool (*guessed)(void *arg, uint32_t index); /* is a caller in it? May be NULL */
+	uint32_t (*stacks)(void *arg);		    /* the highest number of one; NULL: any */
 };
 
 struct named_frame {
@@ -67,6 +68,9 @@ struct names {
 
 void names_init(struct names *n, const struct frame_source *source);
 void names_done(struct names *n);
+
+/* May there be a stack of this number? A damaged capture's events may name any. */
+bool names_may_be_stack(const struct names *n, uint32_t index);
 
 /*
  * The kernel's frames, then the user's, leaf first, inlined functions as frames of their own. Valid

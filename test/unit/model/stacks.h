@@ -60,8 +60,10 @@ static inline uint32_t fake_stack(const char *first, ...)
 
 static inline size_t source_stack(void *arg, uint32_t index, const struct frame **ret)
 {
+	if (index > fake.n)
+		return 0;
 	*ret = fake.frames[index];
-	return index <= fake.n ? fake.depth[index] : 0;
+	return fake.depth[index];
 }
 
 static inline size_t source_symbol(void *arg, uint32_t module, uint64_t offset,
@@ -98,10 +100,23 @@ static inline const struct module *source_module(void *arg, uint32_t index)
 	return index && index <= fake.modules_n ? &fake.modules[index] : NULL;
 }
 
+static inline uint32_t source_stacks(void *arg)
+{
+	return fake.n;
+}
+
+/* Every stack is whole. */
+static inline uint32_t source_stop(void *arg, uint32_t index)
+{
+	return index && index <= fake.n ? UNWIND_STOP_END : 0;
+}
+
 static const struct frame_source fake_source = {.stack = source_stack,
 						.symbol = source_symbol,
 						.module = source_module,
-						.data = source_data};
+						.stop = source_stop,
+						.data = source_data,
+						.stacks = source_stacks};
 
 static inline void feed_init_opts(struct feed *f, struct model_opts opts)
 {

@@ -254,6 +254,39 @@ static void test_run_queue_and_throttle(void **state)
 }
 
 /* Names are for saved reports: a number must never come to mean something else. */
+/* Damaged captures name stacks that they do not have: no table grows by such a number. */
+static void test_stacks_of_any_number(void **state)
+{
+	const uint32_t none = 50000000;
+	struct feed feed, *f = &feed;
+	struct stack_ends *ends;
+	struct wait_row *row;
+	size_t big;
+
+	feed_init_names(f);
+	BEGIN(0);
+	THREAD(0, 1, 0);
+	SWITCH(5, 0, 0, 1, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t ustack = i == 1 ? STACK("libc.so.6:read", "app:main") : none;
+
+		SWITCH(10 + 100 * i, 0, 1, 0, S);
+		WAKING(50 + 100 * i, 1, 1, 9);
+		SWITCH(52 + 100 * i, 0, 0, 1, 0);
+		EV(53 + 100 * i, 0, EV_WAIT, .wait = {1, i ? 0 : none, ustack});
+	}
+	END(400);
+	feed_finish(f);
+	row = &f->m->tally.waits.v[0];
+	assert_true(row->kstack == none && row->ustack == none);
+	ends = &f->m->ends;
+	assert_int_equal(ends->by_stop[STACK_OF_WAIT][UNWIND_STOP_END], 1);
+	assert_int_equal(ends->by_stop[STACK_OF_WAIT][0], 2);
+	big = f->m->used.n + f->m->classify.ustacks.n + f->m->classify.kstacks.n;
+	assert_in_range(big, 1, 1000);
+	feed_done(f);
+}
+
 static void test_numbers(void **state)
 {
 	static const struct {
@@ -284,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_contention_beats_all_but_states),
 		cmocka_unit_test(test_futex_without_words),
 		cmocka_unit_test(test_run_queue_and_throttle),
+		cmocka_unit_test(test_stacks_of_any_number),
 		cmocka_unit_test(test_numbers),
 	};
 

@@ -32,6 +32,15 @@ const char *loss_advice(uint32_t cause)
 	return cause < LOSS_CAUSES && causes[cause].advice ? causes[cause].advice : "";
 }
 
+/* Is it of interest to killed.c? Most waits are not. */
+static inline bool may_be_killed(const struct model *m, const struct interval *iv)
+{
+	uint32_t i = iv->thread->index;
+
+	return (iv->lock && !iv->waker.release) ||
+	       (i < m->last_waits.n && m->last_waits.v[i].thread);
+}
+
 static void model_on_interval(void *arg, const struct interval *iv)
 {
 	struct model *m = arg;
@@ -57,7 +66,7 @@ static void model_on_interval(void *arg, const struct interval *iv)
 							      .row = row,
 							      .file = iv->file});
 		}
-		if (!m->reasons_only)
+		if (!m->reasons_only && may_be_killed(m, iv))
 			killed_waited(m, iv, row);
 	}
 	if (!m->reasons_only && (iv->thread->watched || iv->lock ||
@@ -266,16 +275,24 @@ static void count_sample(struct model *m, const struct event *ev)
 		m->sample_sink(m->sink_arg, th, ev->ts, ev->cpu, row);
 }
 
-static void count_use(struct model *m, const struct event *ev, enum stack_use use, uint32_t ustack)
+static __attribute__((noinline)) void count_new(struct model *m, enum stack_use use,
+						uint32_t ustack)
+{
+	ustack = names_may_be_stack(&m->names, ustack) ? ustack : 0;
+	while (m->used.n <= ustack)
+		vec_push(&m->used, (struct stack_used){0});
+	m->used.v[ustack].n[use]++;
+}
+
+static inline void count_use(struct model *m, const struct event *ev, enum stack_use use,
+			     uint32_t ustack)
 {
 	if (!ustack || m->reasons_only || ev->ts < m->timeline.from || ev->ts >= m->timeline.to)
 		return;
-	if (__builtin_expect(m->used.n <= ustack, 0)) {
-		ustack = names_may_be_stack(&m->names, ustack) ? ustack : 0;
-		while (m->used.n <= ustack)
-			vec_push(&m->used, (struct stack_used){0});
-	}
-	m->used.v[ustack].n[use]++;
+	if (__builtin_expect(ustack < m->used.n, 1))
+		m->used.v[ustack].n[use]++;
+	else
+		count_new(m, use, ustack);
 }
 
 static void sum_ends(struct model *m)
@@ -362,33 +379,10 @@ static __attribute__((noinline)) void times_event(struct model *m, const struct 
 		count_sample(m, ev);
 }
 
-void model_event(struct model *m, const struct event *ev)
+static void model_rare_event(struct model *m, const struct event *ev)
 {
-	if (__builtin_expect(m->times_only, 0)) {
-		times_event(m, ev);
-		return;
-	}
-	if (__builtin_expect(ev->ts - m->timeline.now >= BLACKOUT_MIN_NS, 0))
-		note_gap(m, ev->ts);
-	if (__builtin_expect(m->chain.notes.n >= m->chain.notes_max, 0))
-		chain_charge(&m->chain, false);
-	if (ev->kind == EV_WAKING && (ev->waking.ctx & WAKE_RELEASE))
-		locks_waking(m, &ev->waking, ev->ts);
-	if (__builtin_expect(m->gils.list.n && ev->kind == EV_SWITCH, 0))
-		gil_switch(m, &ev->switch_, ev->ts);
 	timeline_event(&m->timeline, ev);
-	m->events++;
 	switch (ev->kind) {
-	case EV_SWITCH:
-		m->switches++;
-		break;
-	case EV_WAKING:
-		m->wakings++;
-		count_use(m, ev, STACK_OF_WAKER, ev->waking.ustack);
-		break;
-	case EV_WAIT:
-		count_use(m, ev, STACK_OF_WAIT, ev->wait.ustack);
-		break;
 	case EV_ASLEEP:
 		count_use(m, ev, STACK_OF_WAIT, ev->asleep.ustack);
 		break;
@@ -416,6 +410,37 @@ void model_event(struct model *m, const struct event *ev)
 	case EV_PLACE:
 		locks_event(m, ev);
 		break;
+	}
+}
+
+/* Nearly all events are of three kinds. */
+void model_event(struct model *m, const struct event *ev)
+{
+	if (__builtin_expect(m->times_only, 0)) {
+		times_event(m, ev);
+		return;
+	}
+	if (__builtin_expect(ev->ts - m->timeline.now >= BLACKOUT_MIN_NS, 0))
+		note_gap(m, ev->ts);
+	if (__builtin_expect(m->chain.notes.n >= m->chain.notes_max, 0))
+		chain_charge(&m->chain, false);
+	m->events++;
+	if (ev->kind == EV_SWITCH) {
+		if (__builtin_expect(m->gils.list.n != 0, 0))
+			gil_switch(m, &ev->switch_, ev->ts);
+		timeline_event(&m->timeline, ev);
+		m->switches++;
+	} else if (ev->kind == EV_WAKING) {
+		if (ev->waking.ctx & WAKE_RELEASE)
+			locks_waking(m, &ev->waking, ev->ts);
+		timeline_event(&m->timeline, ev);
+		m->wakings++;
+		count_use(m, ev, STACK_OF_WAKER, ev->waking.ustack);
+	} else if (ev->kind == EV_WAIT) {
+		timeline_event(&m->timeline, ev);
+		count_use(m, ev, STACK_OF_WAIT, ev->wait.ustack);
+	} else {
+		model_rare_event(m, ev);
 	}
 }
 

@@ -92,27 +92,22 @@ static void pass_edges(struct timeline *t, uint64_t ts)
 	}
 }
 
-void timeline_dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
+static void wait_stacks(struct timeline *t, const struct event *ev, uint64_t ts)
+{
+	struct thread *th = cpu_thread(t, ev->wait.tid, ev->cpu, ts);
+
+	if (th)
+		life_wait_stacks(th, ev->wait.kstack, ev->wait.ustack);
+}
+
+static void timeline_rare_event(struct timeline *t, const struct event *ev, uint64_t ts)
 {
 	struct thread *th;
 
-	if (t->sample_ns && sampled_event(t, ev, ts))
-		return;
 	switch (ev->kind) {
-	case EV_SWITCH:
-		sched_switch(t, ev->cpu, &ev->switch_, ts);
-		break;
-	case EV_WAKING:
-		sched_waking(t, ev->cpu, &ev->waking, ts);
-		break;
 	case EV_SAMPLE:
 		cpu_at(t, ev->cpu)->last = ts;
 		cpu_thread(t, ev->sample.tid, ev->cpu, ts);
-		break;
-	case EV_WAIT:
-		th = cpu_thread(t, ev->wait.tid, ev->cpu, ts);
-		if (th)
-			life_wait_stacks(th, ev->wait.kstack, ev->wait.ustack);
 		break;
 	case EV_THREAD:
 		task_thread(t, &ev->thread, ts);
@@ -146,6 +141,21 @@ void timeline_dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
 			t->end = later(ts, 1);
 		break;
 	}
+}
+
+/* Nearly all events are of three kinds. */
+void timeline_dispatch(struct timeline *t, const struct event *ev, uint64_t ts)
+{
+	if (__builtin_expect(t->sample_ns != 0, 0) && sampled_event(t, ev, ts))
+		return;
+	if (ev->kind == EV_SWITCH)
+		sched_switch(t, ev->cpu, &ev->switch_, ts);
+	else if (ev->kind == EV_WAKING)
+		sched_waking(t, ev->cpu, &ev->waking, ts);
+	else if (ev->kind == EV_WAIT)
+		wait_stacks(t, ev, ts);
+	else
+		timeline_rare_event(t, ev, ts);
 }
 
 void timeline_unsteady_event(struct timeline *t, const struct event *ev)

@@ -304,7 +304,7 @@ static void find_waits(struct chain *c, struct lock_waits *lw)
 {
 	for (size_t i = 0; i < c->notes.n; i++) {
 		const struct note *n = &c->notes.v[i];
-		const struct lock *l = follow_lock(c, n);
+		const struct lock *l = n->lock ? follow_lock(c, n) : NULL;
 		struct thread *th = c->timeline->threads.v[n->thread];
 
 		if (!l)

@@ -8,12 +8,17 @@
 
 struct lock *locks_find(struct locks *l, uint64_t key, uint32_t *ret_index)
 {
-	uint64_t *slot = map_get(&l->by_key, key);
+	struct key_asked *a = &l->keys_asked[key % LOCKS_ASKED];
+	uint64_t *slot;
 
-	if (!slot)
-		return NULL;
-	*ret_index = (uint32_t)*slot - 1;
-	return &l->list.v[*slot - 1];
+	if (!a->lock || a->key != key) {
+		slot = map_get(&l->by_key, key);
+		if (!slot)
+			return NULL;
+		*a = (struct key_asked){key, (uint32_t)*slot};
+	}
+	*ret_index = a->lock - 1;
+	return &l->list.v[a->lock - 1];
 }
 
 struct lock *locks_make(struct locks *l, uint64_t key, uint32_t *ret_index)
@@ -23,6 +28,7 @@ struct lock *locks_make(struct locks *l, uint64_t key, uint32_t *ret_index)
 	struct lock *lock = vec_add(&l->list);
 
 	*slot = l->list.n;
+	l->keys_asked[key % LOCKS_ASKED] = (struct key_asked){key, (uint32_t)*slot};
 	lock->life = life;
 	*ret_index = (uint32_t)l->list.n - 1;
 	return lock;
@@ -115,18 +121,33 @@ static uint64_t place_key(uint32_t process, uint64_t addr)
 	return map_mix(addr) + process;
 }
 
+static struct place_asked *place_asked(struct locks *l, uint64_t addr)
+{
+	return &l->places_asked[addr / sizeof(uint32_t) % LOCKS_ASKED];
+}
+
 void locks_add_place(struct locks *l, const struct lock_place *p)
 {
 	*map_put(&l->by_place, place_key(p->process, p->addr), NULL) = l->places.n + 1;
 	vec_push(&l->places, *p);
+	*place_asked(l, p->addr) = (struct place_asked){0};
 }
 
-uint32_t locks_place(const struct locks *l, uint32_t process, uint64_t addr)
+static uint32_t find_place(const struct locks *l, uint32_t process, uint64_t addr)
 {
 	uint64_t *slot = map_get(&l->by_place, place_key(process, addr));
 	const struct lock_place *p = slot ? &l->places.v[*slot - 1] : NULL;
 
 	return p && p->addr == addr && p->process == process ? (uint32_t)*slot : 0;
+}
+
+uint32_t locks_place(struct locks *l, uint32_t process, uint64_t addr)
+{
+	struct place_asked *a = place_asked(l, addr);
+
+	if (a->addr != addr || a->process != process)
+		*a = (struct place_asked){addr, process, find_place(l, process, addr)};
+	return a->place;
 }
 
 void locks_done(struct locks *l)

@@ -75,11 +75,24 @@ struct lock_place {
 	bool asked, in_runtime; /* model/gil.c's */
 };
 
+/* The last answers, of those whose hash shares a place here: most are asked for again soon. */
+enum { LOCKS_ASKED = 64 };
+struct place_asked {
+	uint64_t addr;
+	uint32_t process, place;
+};
+struct key_asked {
+	uint64_t key;
+	uint32_t lock; /* index + 1; 0: none */
+};
+
 struct locks {
 	VEC(struct lock) list;
 	struct map by_key; /* -> index + 1 of the latest life */
+	struct key_asked keys_asked[LOCKS_ASKED];
 	VEC(struct lock_place) places;
 	struct map by_place;
+	struct place_asked places_asked[LOCKS_ASKED];
 	VEC(struct lock_row) rows;
 	struct map by_row;
 	VEC(uint32_t) recent; /* by thread: its row that was asked for last, + 1; 0: none */
@@ -100,7 +113,7 @@ uint32_t locks_index(const struct locks *l, uint32_t lock);
 /* What an event says of the memory that a lock is in. */
 void locks_add_place(struct locks *l, const struct lock_place *p);
 /* Index + 1 of what is known of that address; 0: nothing. */
-uint32_t locks_place(const struct locks *l, uint32_t process, uint64_t addr);
+uint32_t locks_place(struct locks *l, uint32_t process, uint64_t addr);
 struct lock *locks_find(struct locks *l, uint64_t key, uint32_t *ret_index);
 struct lock *locks_make(struct locks *l, uint64_t key, uint32_t *ret_index);
 struct lock_row *locks_row(struct locks *l, uint32_t index, const struct thread *th);

@@ -55,7 +55,12 @@ static void end(struct fixture *f)
 
 static void map_code(struct fixture *f, uint64_t at, const char *path)
 {
-	struct mapping m = {.start = at, .len = 0x1000, .path = path};
+	static const uint8_t id[] = {1, 2, 3};
+	struct mapping m = {.start = at,
+			    .len = 0x1000,
+			    .path = path,
+			    .build_id = id,
+			    .build_id_len = sizeof(id)};
 
 	procs_map(f->procs, PID, &m);
 }

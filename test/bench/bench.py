@@ -14,6 +14,7 @@ import document
 import ends
 import formats
 import goals
+import hour
 import interrupted
 import measures
 import page
@@ -22,7 +23,7 @@ import stacks
 
 ALL = {**measures.ALL, **stacks.ALL, **contention.ALL,
        **interrupted.ALL, **page.ALL, **formats.ALL, **crowd.ALL,
-       **ends.ALL}
+       **ends.ALL, **hour.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

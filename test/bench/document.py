@@ -61,7 +61,7 @@ CAVEATS = """## How to read this
 - The recorders do not record the same. perf sched record has no stacks; perf record -g and
   offcputime walk both stacks at every switch; thaw records every switch and waking, and takes the
   stacks of waits that last. A ping-pong's waits are short, so its figure has hardly any stacks in
-  it; what thaw costs when it takes them all is not measured here.
+  it; with --all-stacks thaw takes both stacks of each wait, and of whoever ended it.
 - Except in the worst case, recorders run at raised priority, so that a busy machine does not turn
   into lost events; what each one lost is in the tables. A recorder that loses events does less.
 - Of whole stacks: the programs here are built without frame pointers, as most are. perf record -g

@@ -51,7 +51,7 @@ def share_lost(counts):
 
 def switch_cost(setting):
     """a: what a context switch costs more while somebody records."""
-    keys = present(setting, ["thaw", "sched", "switchg", "offcputime", "bpftrace"])
+    keys = present(setting, ["thaw", "thawall", "sched", "switchg", "offcputime", "bpftrace"])
     length = str(setting.pick(1.0, 0.5))
     load = [setting.workload, "pingpong", "--cpu", "0", "--mode", "p", "--seconds", length]
     floors = {k: [] for k in [None] + keys}
@@ -314,6 +314,7 @@ def collector(setting):
               f"{u.ru_maxrss / 1024:.1f} MiB")
         t.values[f"growth.{key}"] = points[2] - points[1]
         t.values[f"cpu.{key}"] = cpu / setting.long
+        t.values[f"collect.{key}"] = cpu * 1e9 / counts[0]
         t.notes += unwind_notes(r)
         r.discard()
     return t

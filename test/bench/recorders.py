@@ -42,6 +42,11 @@ TABLE = {
         "argv": ["{thaw}", "record", "-a", "-o", "{out}", "-d", "3600s", "--max-overhead", "100"],
         "settle": 2.0, "file": True,
     },
+    "thawall": {
+        "name": "thaw record -a --all-stacks",
+        "argv": ["{thaw}", "record", "-a", "--all-stacks", "-o", "{out}", "-d", "3600s", "--max-overhead", "100"],
+        "settle": 2.0, "file": True,
+    },
     "thaw999": {
         "name": "thaw record -a -F 999",
         "argv": ["{thaw}", "record", "-a", "-F", "999", "-o", "{out}", "-d", "3600s",

@@ -263,13 +263,14 @@ $(B)/workload/gophers-stripped: $(B)/workload/gophers
 workloads: $(WORKLOADS) $(if $(wildcard /usr/bin/musl-gcc),$(B)/workload/locks-musl) $(if $(wildcard $(GO)),$(GOPHERS))
 
 # What the bench measures inside of thaw: test/bench/x.c, with the archives that thaw is made of.
-BENCH_BINS := $(B)/bench/tables $(B)/bench/queries $(B)/bench/symbols $(B)/bench/make_growth
+BENCH_BINS := $(B)/bench/tables $(B)/bench/queries $(B)/bench/symbols $(B)/bench/recorder $(B)/bench/make_growth
 $(B)/bench/tables: test/bench/tables.c $$(call libs_of,unwind)
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^)
 $(B)/bench/queries: test/bench/queries.c $$(call libs_of,query)
 $(B)/bench/symbols: test/bench/symbols.c $$(call libs_of,symbol)
-$(B)/bench/queries $(B)/bench/symbols:
+$(B)/bench/recorder: test/bench/recorder.c $$(call libs_of,collect)
+$(B)/bench/queries $(B)/bench/symbols $(B)/bench/recorder:
 	$(call say,BENCH,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.a,$^) $(LIBS)
 $(B)/bench/make_growth: test/growth/make_growth.c $$(call libs_of,store)

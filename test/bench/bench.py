@@ -12,6 +12,7 @@ import contention
 import crowd
 import document
 import ends
+import feed
 import formats
 import goals
 import hour
@@ -23,7 +24,7 @@ import stacks
 
 ALL = {**measures.ALL, **stacks.ALL, **contention.ALL,
        **interrupted.ALL, **page.ALL, **formats.ALL, **crowd.ALL,
-       **ends.ALL, **hour.ALL}
+       **ends.ALL, **hour.ALL, **feed.ALL}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

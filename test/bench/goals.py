@@ -70,6 +70,9 @@ GOALS = [
     ("a recording of next to nothing, from start to end, as a share of perf record -a -g's",
      lambda v: v["whole.thaw"] / v["whole.perf"], "<=", 0.45),
     ("from Ctrl-C to the prompt, after 10 s of the whole machine, ms", lambda v: v["stop.thaw"], "<=", 300),
+] + [
+    (f"simulated rings of {cpus} CPUs: events lost", lambda v, n=cpus: v[f"feed.lost.{n}"], "<=", 0)
+    for cpus in (1, 16, 64)
 ]
 
 

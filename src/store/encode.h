@@ -3,6 +3,10 @@
  * Turns events into the payload of an EVENTS chunk. The encoder keeps one chunk's worth of values,
  * column by column, already put through their codecs; encoder_finish() packs them (pack.h). All
  * state of the codecs starts afresh with each chunk, so that every chunk can be read alone.
+ *
+ * The columns of a kind grow together. So the last values of each kind lie in a block of fixed
+ * size, where a value costs a store; a full block is moved to the columns, where values are as
+ * narrow as they can be (values.h).
  */
 #ifndef THAW_STORE_ENCODE_H
 #define THAW_STORE_ENCODE_H
@@ -22,18 +26,24 @@ struct dict {
 };
 
 struct encoder_column {
-	uint64_t *v;
-	size_t n, room;
+	struct values values; /* of strings: none */
 	uint64_t prev;
 	struct dict dict;
 	struct column_guess *guesses;
 	struct buf text;
 };
 
+enum { ENCODER_ROWS = 256 }; /* in a block */
+
 struct encoder {
 	struct encoder_column kind, cpu, steps[EV_KINDS], cols[COLUMNS];
-	struct encoder_column *first; /* that of the first event's step */
-	uint32_t *running;	      /* by CPU */
+	void *blocks[EV_KINDS]; /* struct block_* */
+	uint32_t in_block[EV_KINDS];
+	uint8_t block_kinds[ENCODER_ROWS]; /* of all events */
+	uint16_t block_cpus[ENCODER_ROWS];
+	uint32_t in_common;
+	unsigned first_kind; /* of the first event */
+	uint32_t *running;   /* by CPU */
 	size_t n_running;
 	size_t n_events;
 	size_t raw_bytes; /* about as large as the payload will be */

@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/vec.h"
+#include "store/values.h"
 
 enum {
 	PACK_BITS_1 = 9,
@@ -49,10 +50,11 @@ static inline unsigned pack_class_bits(unsigned class)
 struct seams {
 	VEC(size_t) at; /* ascending */
 };
+/* `s` may be NULL. */
 void seams_add(struct seams *s, size_t from, size_t to);
 
 /* `times`: the values are large and seldom repeat. `seams` may be NULL. */
-void pack_put(struct buf *out, const uint64_t *v, size_t n, bool times, struct seams *seams);
+void pack_put(struct buf *out, const struct values *c, bool times, struct seams *seams);
 
 struct unpack {
 	const uint8_t *body;

@@ -35,26 +35,47 @@ static uint64_t time_of(uint32_t kind, uint64_t ts)
 	return kind == PR_STACK && ts > STACK_AHEAD_NS ? ts - STACK_AHEAD_NS : ts;
 }
 
+/* How many records may lie there, at the most: the smallest is as long as its header. */
+static size_t bpf_most(uint64_t from, uint64_t to)
+{
+	enum { ENOUGH = 512 };
+	uint64_t most = (to - from) / sizeof(struct pr_hdr) + 1;
+
+	return most < ENOUGH ? (size_t)most : ENOUGH;
+}
+
 static void bpf_pull(struct source *s, record_vec *out)
 {
 	struct bpf_source *b = (struct bpf_source *)s;
-	uint64_t prod = __atomic_load_n(&b->head->prod, __ATOMIC_ACQUIRE);
+	uint64_t prod = __atomic_load_n(&b->head->prod, __ATOMIC_ACQUIRE), seen = b->seen;
 
-	while (b->seen < prod) {
-		const uint64_t *rec = at(b, b->seen);
-		uint64_t hdr = __atomic_load_n(rec, __ATOMIC_ACQUIRE);
+	while (seen < prod) {
+		struct record *to, *end;
 
-		if (hdr != ring_header(b->seen, b->salt, PR_KIND(hdr), PR_LEN(hdr)) || !PR_LEN(hdr))
-			break; /* reserved, but not committed yet */
-		vec_push(out, (struct record){
-				      .ts = time_of(PR_KIND(hdr), ((const struct pr_hdr *)rec)->ts),
-				      .pos = b->seen,
-				      .data = rec,
-				      .len = PR_LEN(hdr),
-				      .cpu = s->cpu,
-				      .type = RECORD_PROBE});
-		b->seen += PR_LEN(hdr);
+		vec_reserve(out, out->n + bpf_most(seen, prod));
+		to = out->v + out->n;
+		end = out->v + out->room;
+		for (; seen < prod && to < end; to++) {
+			const uint64_t *rec = at(b, seen);
+			uint64_t hdr = __atomic_load_n(rec, __ATOMIC_ACQUIRE);
+			uint32_t len = PR_LEN(hdr);
+
+			if (hdr != ring_header(seen, b->salt, PR_KIND(hdr), len) || !len) {
+				prod = seen; /* reserved, but not committed yet */
+				break;
+			}
+			*to = (struct record){
+				.ts = time_of(PR_KIND(hdr), ((const struct pr_hdr *)rec)->ts),
+				.pos = seen,
+				.data = rec,
+				.len = len,
+				.cpu = s->cpu,
+				.type = RECORD_PROBE};
+			seen += len;
+		}
+		out->n = (size_t)(to - out->v);
 	}
+	b->seen = seen;
 }
 
 static void bpf_release(struct source *s, uint64_t pos)

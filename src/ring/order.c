@@ -8,6 +8,8 @@
 
 /* How many records a lane keeps room for; it frees what a burst needed beyond that. */
 enum { LANE_KEEPS = 1 << 16 };
+/* The data of a record is fetched into the cache that many records before it is needed. */
+enum { AHEAD = 4 };
 
 /* The position of a record whose data is in the stash, not in its source. */
 #define STASHED SOURCE_ALL
@@ -20,10 +22,16 @@ struct order_lane {
 	bool moved;	  /* the rest of q is in the stash */
 };
 
+/* A lane in the heap, with the time of its head: comparing needs no look at the lane. */
+struct order_head {
+	uint64_t ts;
+	struct order_lane *lane;
+};
+
 struct order {
 	struct order_lane *lanes;
 	size_t n;
-	size_t *heap; /* lanes with something to pass on, by the time of their head */
+	struct order_head *heap; /* of lanes with something to pass on */
 	size_t heap_n;
 	uint64_t window_ns;
 	uint64_t last_ts;
@@ -73,9 +81,12 @@ void order_free(struct order *o)
 static void sort_tail(struct order_lane *l, size_t from)
 {
 	for (size_t i = from; i < l->q.n; i++) {
-		struct record rec = l->q.v[i];
+		struct record rec;
 		size_t j = i;
 
+		if (i == l->head || l->q.v[i - 1].ts <= l->q.v[i].ts)
+			continue;
+		rec = l->q.v[i];
 		while (j > l->head && l->q.v[j - 1].ts > rec.ts) {
 			l->q.v[j] = l->q.v[j - 1];
 			j--;
@@ -84,31 +95,23 @@ static void sort_tail(struct order_lane *l, size_t from)
 	}
 }
 
-static uint64_t head_ts(const struct order *o, size_t lane)
-{
-	const struct order_lane *l = &o->lanes[lane];
-
-	return l->q.v[l->head].ts;
-}
-
 static void sift_down(struct order *o, size_t i)
 {
-	size_t lane = o->heap[i];
-	uint64_t ts = head_ts(o, lane);
+	struct order_head *heap = o->heap, head = heap[i];
 
 	for (;;) {
 		size_t kid = 2 * i + 1;
 
 		if (kid >= o->heap_n)
 			break;
-		if (kid + 1 < o->heap_n && head_ts(o, o->heap[kid + 1]) < head_ts(o, o->heap[kid]))
+		if (kid + 1 < o->heap_n && heap[kid + 1].ts < heap[kid].ts)
 			kid++;
-		if (head_ts(o, o->heap[kid]) >= ts)
+		if (heap[kid].ts >= head.ts)
 			break;
-		o->heap[i] = o->heap[kid];
+		heap[i] = heap[kid];
 		i = kid;
 	}
-	o->heap[i] = lane;
+	heap[i] = head;
 }
 
 /* The earliest head of all lanes but the first of the heap. */
@@ -117,37 +120,50 @@ static uint64_t second_ts(const struct order *o)
 	uint64_t ts = UINT64_MAX;
 
 	for (size_t i = 1; i < o->heap_n && i < 3; i++)
-		if (head_ts(o, o->heap[i]) < ts)
-			ts = head_ts(o, o->heap[i]);
+		if (o->heap[i].ts < ts)
+			ts = o->heap[i].ts;
 	return ts;
+}
+
+/* Passes on what is first in a lane, up to `until` and before the horizon. */
+static void pass_on(struct order *o, struct order_lane *l, uint64_t until, uint64_t horizon,
+		    order_fn *fn, void *ctx)
+{
+	const struct record *rec = &l->q.v[l->head], *end = l->q.v + l->q.n;
+
+	do {
+		if (end - rec > AHEAD)
+			__builtin_prefetch(rec[AHEAD].data);
+		if (rec->ts < o->last_ts)
+			o->late++;
+		else
+			o->last_ts = rec->ts;
+		o->stashed -= rec->pos == STASHED;
+		l->head++;
+		/* It may stash, which moves the data of what follows, but no record. */
+		fn(ctx, rec);
+		rec++;
+	} while (rec < end && rec->ts <= until && rec->ts < horizon);
 }
 
 static void order_merge(struct order *o, uint64_t horizon, order_fn *fn, void *ctx)
 {
 	o->heap_n = 0;
-	for (size_t i = 0; i < o->n; i++)
-		if (o->lanes[i].head < o->lanes[i].q.n)
-			o->heap[o->heap_n++] = i;
+	for (size_t i = 0; i < o->n; i++) {
+		struct order_lane *l = &o->lanes[i];
+
+		if (l->head < l->q.n)
+			o->heap[o->heap_n++] = (struct order_head){l->q.v[l->head].ts, l};
+	}
 	for (size_t i = o->heap_n / 2; i-- > 0;)
 		sift_down(o, i);
-	while (o->heap_n) {
-		struct order_lane *l = &o->lanes[o->heap[0]];
-		uint64_t until = second_ts(o);
+	while (o->heap_n && o->heap[0].ts < horizon) {
+		struct order_lane *l = o->heap[0].lane;
 
-		if (l->q.v[l->head].ts >= horizon)
-			return;
-		do {
-			const struct record *rec = &l->q.v[l->head++];
-
-			if (rec->ts < o->last_ts)
-				o->late++;
-			else
-				o->last_ts = rec->ts;
-			o->stashed -= rec->pos == STASHED;
-			fn(ctx, rec);
-		} while (l->head < l->q.n && l->q.v[l->head].ts <= until &&
-			 l->q.v[l->head].ts < horizon);
-		if (l->head == l->q.n)
+		pass_on(o, l, second_ts(o), horizon, fn, ctx);
+		if (l->head < l->q.n)
+			o->heap[0].ts = l->q.v[l->head].ts;
+		else
 			o->heap[0] = o->heap[--o->heap_n];
 		if (o->heap_n)
 			sift_down(o, 0);
@@ -163,6 +179,9 @@ static void order_release(struct order_lane *l)
 		if (l->q.v[i].pos < pos)
 			pos = l->q.v[i].pos;
 	source_release(l->src, pos);
+	/* Not before half of them are done with: so none is moved more than once. */
+	if (l->head < l->q.n / 2)
+		return;
 	if (l->head < l->q.n)
 		memmove(l->q.v, l->q.v + l->head, (l->q.n - l->head) * sizeof(*l->q.v));
 	l->q.n -= l->head;

@@ -83,8 +83,11 @@ void procs_at(struct procs *p, uint64_t ts)
 
 struct proc *procs_find(const struct procs *p, uint32_t pid)
 {
-	uint64_t *slot = map_get(&p->by_pid, pid);
+	uint64_t *slot;
 
+	if (p->lately && p->lately_pid == pid)
+		return p->lately;
+	slot = map_get(&p->by_pid, pid);
 	return slot ? (struct proc *)(uintptr_t)*slot : NULL;
 }
 
@@ -107,13 +110,15 @@ struct proc *procs_get(struct procs *p, uint32_t pid)
 {
 	struct proc *pr = procs_find(p, pid);
 
-	if (pr)
-		return pr;
-	if (++p->strangers > STRANGERS_MAX)
-		forget_strangers(p);
-	pr = mem_zalloc(sizeof(*pr));
-	pr->unread = p->scout;
-	*map_put(&p->by_pid, pid, NULL) = (uintptr_t)pr;
+	if (!pr) {
+		if (++p->strangers > STRANGERS_MAX)
+			forget_strangers(p);
+		pr = mem_zalloc(sizeof(*pr));
+		pr->unread = p->scout;
+		*map_put(&p->by_pid, pid, NULL) = (uintptr_t)pr;
+	}
+	p->lately = pr;
+	p->lately_pid = pid;
 	return pr;
 }
 
@@ -128,6 +133,8 @@ void procs_thread_end(struct procs *p, uint32_t pid)
 
 	if (!pr || (pr->threads && --pr->threads))
 		return;
+	if (p->lately == pr)
+		p->lately = NULL;
 	space_put(pr->space);
 	free(pr);
 	map_del(&p->by_pid, pid);
@@ -225,7 +232,7 @@ uint64_t procs_version(struct procs *p, uint32_t pid)
 
 bool procs_known(const struct procs *p, uint32_t pid)
 {
-	return map_get(&p->by_pid, pid);
+	return procs_find(p, pid);
 }
 
 static const struct mapped_range *range_at(const struct procs *p, uint32_t pid, uint64_t addr)

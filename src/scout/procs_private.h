@@ -43,7 +43,9 @@ struct known_file {
 struct procs {
 	struct writer *w;
 	struct scout *scout;
-	struct map by_pid;		/* -> struct proc * */
+	struct map by_pid;   /* -> struct proc * */
+	struct proc *lately; /* asked for last: one event asks several times. Or NULL */
+	uint32_t lately_pid;
 	struct map modules;		/* hash of kind, path, build id, pid -> index */
 	VEC(struct known_module) known; /* by index */
 	struct map by_file; /* hash of path, device, inode, generation -> in files, + 1 */

@@ -16,9 +16,30 @@
  * By measurement, on a mixed load: level -1 writes 8.8 bytes a switch, 1 writes 6.9 in about the
  * same time, 2 and 3 write 7.0 in half as much again. Below 1 there is no entropy coding, which is
  * all that these columns need; above it the time goes into searching for repetitions that they do
- * not have.
+ * not have. So level 1 searches less, too: for none that is shorter than 7 bytes, and by a small
+ * table. That takes a third of the time off, and the file is no larger. (Loads that repeat
+ * themselves take up to 3% more.)
  */
-enum { ZSTD_LEVEL = 1 };
+enum { ZSTD_LEVEL = 1, ZSTD_MATCH = 7, ZSTD_HASH = 10 };
+
+static struct ZSTD_CCtx_s *compressor_new(void)
+{
+	static const struct {
+		ZSTD_cParameter what;
+		int value;
+	} with[] = {{ZSTD_c_compressionLevel, ZSTD_LEVEL},
+		    {ZSTD_c_minMatch, ZSTD_MATCH},
+		    {ZSTD_c_hashLog, ZSTD_HASH}};
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+
+	for (size_t i = 0; z && i < ARRAY_LEN(with); i++) {
+		if (ZSTD_isError(ZSTD_CCtx_setParameter(z, with[i].what, with[i].value))) {
+			ZSTD_freeCCtx(z);
+			z = NULL;
+		}
+	}
+	return z;
+}
 
 void chunk_free(struct chunk *c)
 {
@@ -80,9 +101,8 @@ int append_init(struct append *a, int fd, const struct writer_clock *clock)
 		return rc;
 	}
 	a->offset = sizeof(h);
-	a->zstd = ZSTD_createCCtx();
-	if (!a->zstd ||
-	    ZSTD_isError(ZSTD_CCtx_setParameter(a->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL))) {
+	a->zstd = compressor_new();
+	if (!a->zstd) {
 		append_done(a);
 		return err_set(-ENOMEM, "no memory for the compressor");
 	}

@@ -2,6 +2,7 @@
 #include "collect/stacks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/mem.h"
@@ -14,6 +15,13 @@ struct generation {
 	VEC(uint64_t) words;
 };
 
+/* What was asked for lately, found without a search: mostly it is asked for again. */
+struct lately {
+	uint64_t id, version; /* 0: none */
+	uint32_t index;
+};
+enum { LATELY = 512 };
+
 struct stacks {
 	struct writer *w;
 	struct procs *procs;
@@ -21,6 +29,7 @@ struct stacks {
 	struct generation now, before;
 	size_t budget_words;
 	uint64_t gone, unread;
+	struct lately lately[LATELY];
 };
 
 struct stacks *stacks_new(struct writer *w, struct procs *p, struct engine *e, size_t budget_bytes)
@@ -62,6 +71,7 @@ void stacks_add(struct stacks *s, uint64_t id, const uint64_t *ips, size_t n, en
 		generation_done(&s->before);
 		s->before = s->now;
 		s->now = (struct generation){0};
+		memset(s->lately, 0, sizeof(s->lately));
 		if (s->engine->ops->forget_stacks)
 			s->engine->ops->forget_stacks(s->engine);
 	}
@@ -110,16 +120,14 @@ static uint32_t write_once(struct stacks *s, const struct frame *frames, size_t 
 	return (uint32_t)*slot;
 }
 
-static uint32_t stacks_resolve(struct stacks *s, uint64_t id, uint64_t version, uint32_t pid,
-			       bool kernel)
+static uint32_t stacks_search(struct stacks *s, uint64_t id, uint64_t version, uint32_t pid,
+			      bool kernel)
 {
 	struct frame frames[STACK_FRAMES_MAX];
 	const uint64_t *words;
 	uint64_t *slot, n, out = 0;
 	bool fresh;
 
-	if (!id)
-		return 0;
 	slot = map_get(&s->now.resolved, id ^ map_mix(version));
 	if (slot)
 		return (uint32_t)*slot;
@@ -143,6 +151,22 @@ static uint32_t stacks_resolve(struct stacks *s, uint64_t id, uint64_t version, 
 	return (uint32_t)*slot;
 }
 
+static uint32_t stacks_resolve(struct stacks *s, uint64_t id, uint64_t version, uint32_t pid,
+			       bool kernel)
+{
+	struct lately *l = &s->lately[(id ^ version) % LATELY];
+	uint32_t index;
+
+	if (!id)
+		return 0;
+	if (l->id == id && l->version == version)
+		return l->index;
+	index = stacks_search(s, id, version, pid, kernel);
+	if (index)
+		*l = (struct lately){.id = id, .version = version, .index = index};
+	return index;
+}
+
 uint32_t stacks_kernel(struct stacks *s, uint64_t id)
 {
 	return stacks_resolve(s, id, 0, 0, true);
@@ -150,11 +174,14 @@ uint32_t stacks_kernel(struct stacks *s, uint64_t id)
 
 uint32_t stacks_user(struct stacks *s, uint64_t id, uint32_t pid)
 {
+	uint64_t version;
+	bool unread;
+
 	if (!id)
 		return 0;
-	procs_need(s->procs, pid);
-	s->unread += procs_unread(s->procs, pid);
-	return stacks_resolve(s, id, procs_version(s->procs, pid), pid, false);
+	version = procs_look(s->procs, pid, &unread);
+	s->unread += unread;
+	return stacks_resolve(s, id, version, pid, false);
 }
 
 uint64_t stacks_unread(const struct stacks *s)

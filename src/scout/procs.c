@@ -230,6 +230,19 @@ uint64_t procs_version(struct procs *p, uint32_t pid)
 	return space_version(pr->space);
 }
 
+uint64_t procs_look(struct procs *p, uint32_t pid, bool *ret_unread)
+{
+	struct proc *pr = procs_get(p, pid);
+
+	if (pr->unread || !pr->space) {
+		procs_need(p, pid);
+		*ret_unread = procs_unread(p, pid);
+		return procs_version(p, pid);
+	}
+	*ret_unread = false;
+	return space_version(pr->space);
+}
+
 bool procs_known(const struct procs *p, uint32_t pid)
 {
 	return procs_find(p, pid);

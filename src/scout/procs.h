@@ -104,6 +104,8 @@ bool procs_range_at(struct procs *p, uint32_t pid, uint64_t addr, struct proc_ra
 
 /* The version of a process's mappings now. */
 uint64_t procs_version(struct procs *p, uint32_t pid);
+/* All three at once: procs_need(), procs_unread(), procs_version(). */
+uint64_t procs_look(struct procs *p, uint32_t pid, bool *ret_unread);
 /* The frame for an address in user space. */
 struct frame procs_frame(struct procs *p, uint32_t pid, uint64_t addr);
 uint32_t procs_kernel_module(const struct procs *p);

@@ -7,7 +7,7 @@ enum { EXCEPTION_RARITY = 32 };
 /* Below this, a code of its own costs more than it saves. */
 enum { SEAM_BYTES = 2048, SEAM_REST = 512 };
 /* So many can be counted in a byte. */
-enum { COUNT_BLOCK = 128 };
+enum { COUNT_BLOCK = 128, COUNT_FEW = 32 };
 
 struct shape {
 	uint8_t number;

@@ -40,18 +40,24 @@ static bool AS(wide_enough)(const VALUE *v, size_t n, uint64_t base, unsigned bi
 	return wider * EXCEPTION_RARITY <= n;
 }
 
+/* They are rare: whole stretches are looked at first. */
 static void AS(put_exceptions)(struct buf *out, const VALUE *v, size_t n, uint64_t base,
 			       unsigned bits)
 {
 	size_t next = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		/* Fewer bits than VALUE has: there would be none. */
-		if (!(VALUE)((VALUE)(v[i] - (VALUE)base) >> bits))
+	for (size_t at = 0; at < n; at += COUNT_FEW) {
+		size_t end = n - at < COUNT_FEW ? n : at + COUNT_FEW;
+
+		if (!AS(count_wider)(v + at, end - at, (VALUE)base, bits))
 			continue;
-		buf_put_varint(out, i - next);
-		buf_put_varint(out, v[i]);
-		next = i + 1;
+		for (size_t i = at; i < end; i++) {
+			if (!(VALUE)((VALUE)(v[i] - (VALUE)base) >> bits))
+				continue;
+			buf_put_varint(out, i - next);
+			buf_put_varint(out, v[i]);
+			next = i + 1;
+		}
 	}
 }
 

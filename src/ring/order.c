@@ -46,7 +46,7 @@ struct order *order_new(struct source **sources, size_t n, uint64_t window_ns)
 	struct order *o = mem_zalloc(sizeof(*o));
 
 	o->lanes = mem_zalloc(n * sizeof(*o->lanes));
-	o->heap = mem_zalloc(n * sizeof(*o->heap));
+	o->heap = mem_zalloc((n + 1) * sizeof(*o->heap));
 	o->n = n;
 	o->window_ns = window_ns;
 	for (size_t i = 0; i < n; i++)
@@ -95,21 +95,23 @@ static void sort_tail(struct order_lane *l, size_t from)
 	}
 }
 
+/* Behind the last of the heap comes one that is later than any: each has two kids, or none. */
+static void heap_end(struct order *o)
+{
+	o->heap[o->heap_n].ts = UINT64_MAX;
+}
+
 static void sift_down(struct order *o, size_t i)
 {
 	struct order_head *heap = o->heap, head = heap[i];
+	size_t kid;
 
-	for (;;) {
-		size_t kid = 2 * i + 1;
-
-		if (kid >= o->heap_n)
-			break;
-		if (kid + 1 < o->heap_n && heap[kid + 1].ts < heap[kid].ts)
-			kid++;
+	for (; (kid = 2 * i + 1) < o->heap_n; i = kid) {
+		/* No branch: nobody can predict which is earlier. */
+		kid += heap[kid + 1].ts < heap[kid].ts;
 		if (heap[kid].ts >= head.ts)
 			break;
 		heap[i] = heap[kid];
-		i = kid;
 	}
 	heap[i] = head;
 }
@@ -155,16 +157,19 @@ static void order_merge(struct order *o, uint64_t horizon, order_fn *fn, void *c
 		if (l->head < l->q.n)
 			o->heap[o->heap_n++] = (struct order_head){l->q.v[l->head].ts, l};
 	}
+	heap_end(o);
 	for (size_t i = o->heap_n / 2; i-- > 0;)
 		sift_down(o, i);
 	while (o->heap_n && o->heap[0].ts < horizon) {
 		struct order_lane *l = o->heap[0].lane;
 
 		pass_on(o, l, second_ts(o), horizon, fn, ctx);
-		if (l->head < l->q.n)
+		if (l->head < l->q.n) {
 			o->heap[0].ts = l->q.v[l->head].ts;
-		else
+		} else {
 			o->heap[0] = o->heap[--o->heap_n];
+			heap_end(o);
+		}
 		if (o->heap_n)
 			sift_down(o, 0);
 	}

@@ -149,10 +149,19 @@ void collector_detached(struct collector *c, uint64_t ts)
 	c->detached_ns = ts;
 }
 
+static __attribute__((noinline)) void put_behind(struct collector *c, struct event *ev)
+{
+	collector_passed(c, ev->ts);
+	c->last_ts = ev->ts;
+	writer_event(c->w, ev);
+}
+
 void collect_put(struct collector *c, struct event *ev)
 {
-	if (c->steps.n || c->late_told < c->late.n)
-		collector_passed(c, ev->ts);
+	if (c->steps.n || c->late_told < c->late.n) {
+		put_behind(c, ev);
+		return;
+	}
 	c->last_ts = ev->ts;
 	writer_event(c->w, ev);
 }

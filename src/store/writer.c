@@ -164,7 +164,7 @@ static void put_events(struct writer *w)
 	disk_put(w->disk, c);
 }
 
-static void put_all(struct writer *w)
+static __attribute__((noinline)) void put_all(struct writer *w)
 {
 	put_facts(w);
 	put_events(w);

@@ -73,7 +73,8 @@ struct sim_cpu {
 struct sim {
 	struct sim_cpu *cpus;
 	unsigned n;
-	uint64_t ring_bytes, random, full;
+	uint64_t ring_bytes, random;
+	uint32_t pid; /* of all threads */
 	uint64_t made[EV_KINDS];
 	uint32_t words[1024]; /* the futexes */
 };
@@ -100,19 +101,16 @@ static uint64_t some_ns(struct sim *s, uint64_t mean)
 }
 
 /* Commits a record that is whole but for its header. */
-static bool emit(struct sim *s, struct sim_cpu *c, uint32_t kind, void *rec, uint32_t len)
+static void emit(struct sim *s, struct sim_cpu *c, uint32_t kind, void *rec, uint32_t len)
 {
 	uint64_t pos = ring_reserve(c->ring, s->ring_bytes, len);
 	uint8_t *to = (uint8_t *)c->ring + RING_HEAD + (pos & (s->ring_bytes - 8));
 
-	if (pos == RING_FULL || pos == RING_CONTENDED) {
-		s->full++;
-		return false;
-	}
+	if (pos == RING_FULL || pos == RING_CONTENDED)
+		return;
 	((struct pr_hdr *)rec)->ts = c->now;
 	memcpy(to + 8, (uint8_t *)rec + 8, len - 8);
 	ring_commit((__u64 *)to, ring_header(pos, SALT, kind, len));
-	return true;
 }
 
 static void emit_event(struct sim *s, struct sim_cpu *c, unsigned event, uint32_t kind, void *rec,
@@ -147,7 +145,7 @@ static void sim_waking(struct sim *s, struct sim_cpu *c, struct sim_thread *wake
 	struct pr_waking r = {.wakee = wakee->tid,
 			      .waker = cur->tid,
 			      .ctx = irq ? WAKE_HARDIRQ : WAKE_TASK | (release ? WAKE_RELEASE : 0),
-			      .waker_pid = (uint32_t)getpid()};
+			      .waker_pid = s->pid};
 	bool stacks = !irq && one_in(s, 600);
 
 	if (stacks) {
@@ -162,7 +160,7 @@ static void sim_futex(struct sim *s, struct sim_cpu *c, struct sim_thread *t)
 {
 	uint32_t at = (t->tid / 4 * 8 + 512 * one_in(s, 200)) % 1024;
 	struct pr_futex r = {.tid = t->tid,
-			     .pid = (uint32_t)getpid(),
+			     .pid = s->pid,
 			     .addr = (uintptr_t)&s->words[at],
 			     .op = 128,
 			     .val = 2,
@@ -174,7 +172,7 @@ static void sim_futex(struct sim *s, struct sim_cpu *c, struct sim_thread *t)
 static void sim_sample(struct sim *s, struct sim_cpu *c, struct sim_thread *t, unsigned event)
 {
 	struct pr_sample r = {.tid = t->tid,
-			      .pid = (uint32_t)getpid(),
+			      .pid = s->pid,
 			      .kstack = sim_stack(s, c, t, false),
 			      .ustack = sim_stack(s, c, t, true)};
 
@@ -220,11 +218,8 @@ static struct ring_head *ring_new(uint64_t size)
 
 static void sim_fork(struct sim *s, struct sim_cpu *c, const struct sim_thread *t)
 {
-	struct pr_task r = {.tid = t->tid,
-			    .pid = (uint32_t)getpid(),
-			    .other = (uint32_t)getpid(),
-			    .code = (uint32_t)getpid(),
-			    .comm = "simulated"};
+	struct pr_task r = {
+		.tid = t->tid, .pid = s->pid, .other = s->pid, .code = s->pid, .comm = "simulated"};
 
 	emit(s, c, PR_FORK, &r, sizeof(r));
 }
@@ -235,7 +230,10 @@ static bool sim_init(struct sim *s, unsigned n, uint64_t from)
 
 	while (size > 256u << 10 && size * n > 64u << 20) /* as engine/bpf_load.c does */
 		size /= 2;
-	*s = (struct sim){.n = n, .ring_bytes = size, .random = 88172645463325252ull};
+	*s = (struct sim){.n = n,
+			  .ring_bytes = size,
+			  .random = 88172645463325252ull,
+			  .pid = (uint32_t)getpid()};
 	s->cpus = mem_zalloc(n * sizeof(*s->cpus));
 	for (unsigned i = 0; i < n; i++) {
 		struct sim_cpu *c = &s->cpus[i];

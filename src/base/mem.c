@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,4 +56,14 @@ char *mem_strdup(const char *s)
 char *mem_strndup(const char *s, size_t n)
 {
 	return mem_checked(strndup(s, n));
+}
+
+void mem_be_thrifty(void)
+{
+#ifdef __GLIBC__
+	/* Setting any of the two thresholds keeps glibc from raising both by what it has seen. */
+	(void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
+	(void)mallopt(M_ARENA_MAX, 1);
+#endif
 }

@@ -16,6 +16,12 @@ void *mem_grow(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 char *mem_strdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *mem_strndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
 
+/*
+ * From now on what is freed goes back to the kernel soon, and all threads share one heap. For a
+ * process that lives long beside others and allocates seldom.
+ */
+void mem_be_thrifty(void);
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/units.h"
 #include "collect/collect.h"
 #include "engine/engine.h"
@@ -591,6 +592,7 @@ int session_run(const struct plan *plan, const struct session_hooks *hooks,
 
 	*ret = (struct session_result){.why = ""};
 	s.asked_ns = clock_mono_ns();
+	mem_be_thrifty();
 	rc = find_targets(plan, &living);
 	if (rc)
 		return rc;

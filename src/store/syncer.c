@@ -68,7 +68,7 @@ static void be_alone(int socket)
 {
 	struct sched_param param = {0};
 
-	setsid();
+	(void)setpgid(0, 0);
 	for (int i = 1; i < NSIG; i++)
 		(void)signal(i, SIG_DFL);
 	(void)prctl(PR_SET_NAME, "thaw-sync");

@@ -81,7 +81,7 @@ static void __attribute__((noreturn)) serve(int socket)
 	sandbox_shared_memory();
 	prctl(PR_SET_NAME, "thaw-porter");
 	/* Ctrl-C is for the recorder, which may still need this child for a while. */
-	setsid();
+	(void)setpgid(0, 0);
 	(void)!chdir("/");
 	/* Normal priority: the porter does little, and its caller waits. */
 	(void)sched_setscheduler(0, SCHED_OTHER, &param);

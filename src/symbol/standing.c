@@ -64,7 +64,7 @@ static void __attribute__((noreturn)) serve(const struct standing_rules *rules, 
 	int fd;
 
 	/* The parent's signal handlers are not for the child, nor is Ctrl-C. */
-	setsid();
+	(void)setpgid(0, 0);
 	for (int i = 1; i < NSIG; i++)
 		(void)signal(i, SIG_DFL);
 	sandbox_shared_memory();
